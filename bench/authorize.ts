@@ -7,7 +7,7 @@ import { OwnedAccessKey } from '../src/kinds/owned-access-key.ts'
 import { ClusterRole, ClusterRoleBinding } from '../src/kinds/rbac.ts'
 import { Team } from '../src/kinds/team.ts'
 import { openStorage } from '../src/storage/index.ts'
-import type { Measured } from './figure.ts'
+import type { Measured } from './measurement.ts'
 
 const [teams, bindings, keys] = [1000, 10_000, Number(process.env['BENCH_KEYS'] ?? 100_000)]
 const group = 'rbac.authorization.k8s.io'

@@ -1,6 +1,6 @@
 // One small chart a figure: the result as a bar, the bare one beneath it, what is wanted as a line. Plain SVG of a few lines; record-files.ts writes it.
 
-import { type Figure, isMet, told, toldWanted } from './figure.ts'
+import { type Figure, isMet, told, toldWanted } from './measurement.ts'
 
 /** Each can be read on white and on a dark page alike: a picture does not know which one it is on. */
 export const colours = { text: '#77818c', met: '#3a85d8', short: '#cf6a1d', bare: '#77818c', wanted: '#77818c' }

@@ -2,8 +2,8 @@
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { build } from './built.ts'
-import type { Measured } from './figure.ts'
+import { build } from './built-package.ts'
+import type { Measured } from './measurement.ts'
 import { remove, startServer } from './processes.ts'
 
 const rounds = 15

@@ -1,8 +1,8 @@
 // The jobs that compare.ts gives to both servers, and how one is driven: the same requests by the same generator.
 
-import { type Stock, typeOf, type Way } from './compare-side.ts'
-import { median } from './figure.ts'
+import { type Stock, typeOf, type Way } from './compare-server.ts'
 import { drive } from './load.ts'
+import { median } from './measurement.ts'
 
 export type Sizes = {
   readonly seconds: number

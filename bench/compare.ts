@@ -6,7 +6,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fill, jobs, label, middle, type Rate, type Run, type Side, type Sizes } from './compare-jobs.ts'
-import { chooseStock, makeNamespace, openWay, removeAll, removeNamespace, teamStock, type Way } from './compare-side.ts'
+import {
+  chooseStock,
+  makeNamespace,
+  openWay,
+  removeAll,
+  removeNamespace,
+  teamStock,
+  type Way,
+} from './compare-server.ts'
 import { generator } from './load.ts'
 import { remove, startServer } from './processes.ts'
 

@@ -1,7 +1,7 @@
 // What a gateway adds to the time of a get at 500 requests a second, by turns with the same get direct. gateway.ts calls it.
 
 import { type LeanClient, type LeanOptions, openLeanClient } from '../test/prove/lean-client.ts'
-import { median } from './figure.ts'
+import { median } from './measurement.ts'
 
 export type At = LeanOptions & { readonly path: string }
 

@@ -2,8 +2,8 @@
 
 import { connect } from 'node:http2'
 import { get } from 'node:https'
-import { median } from './figure.ts'
 import { memoryOf, ours, startGateway } from './gateway-process.ts'
+import { median } from './measurement.ts'
 import { remove, type Server } from './processes.ts'
 
 const count = 1000

@@ -3,7 +3,7 @@
 import { openPatcher } from '../src/vcluster/patch/apply.ts'
 import type { Patch } from '../src/vcluster/patch/patch.ts'
 import { openSandbox, type Sandbox } from '../src/vcluster/patch/sandbox.ts'
-import { type Figure, type Measured, median } from './figure.ts'
+import { type Figure, type Measured, median } from './measurement.ts'
 
 const wanted = { evaluations: 200_000, objects: 2_000 }
 const rounds = 5

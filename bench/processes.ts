@@ -32,7 +32,7 @@ const stopper = (child: ChildProcess) => () =>
   })
 
 export async function startBare(bytes: number): Promise<Running> {
-  const { child, match } = await start(['bench/bare.ts', String(bytes)], /ready (\d+)/)
+  const { child, match } = await start(['bench/baseline-server.ts', String(bytes)], /ready (\d+)/)
   return { url: `https://127.0.0.1:${match[1]}`, pid: child.pid as number, stop: stopper(child) }
 }
 

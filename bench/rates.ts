@@ -1,8 +1,8 @@
 // Gets, pages, creates and patches a second, against a bare node:https server that answers as many bytes. run.ts calls it.
 
 import { request } from 'node:https'
-import { type Measured, median } from './figure.ts'
 import { drive, type Load } from './load.ts'
+import { type Measured, median } from './measurement.ts'
 import { remove, type Server, startBare, startServer } from './processes.ts'
 
 const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'

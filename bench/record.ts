@@ -1,7 +1,7 @@
 // The record of the bench: the newest of every figure, with its date and machine, and the table that docs/BENCH.md shows of it.
 
-import { type Figure, rounded, told, toldWanted } from './figure.ts'
-import { type Circumstances, toldMachine } from './machine.ts'
+import { type Circumstances, toldMachine } from './machine-info.ts'
+import { type Figure, rounded, told, toldWanted } from './measurement.ts'
 
 export type Entry = Figure & Circumstances
 export type BenchRecord = { readonly figures: readonly Entry[] }

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
-import type { Figure, Measured } from './figure.ts'
 import { drive } from './load.ts'
+import type { Figure, Measured } from './measurement.ts'
 import { remove, type Server, startServer } from './processes.ts'
 
 const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'

@@ -15,7 +15,7 @@ import {
   startCluster,
   startProgram,
 } from '../test/support/cluster-process.ts'
-import type { Figure, Measured } from './figure.ts'
+import type { Figure, Measured } from './measurement.ts'
 
 const count = Number(process.env['BENCH_ENDPOINTS'] ?? 5000)
 const changesEvery = 20

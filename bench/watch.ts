@@ -4,7 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
-import type { Measured } from './figure.ts'
+import type { Measured } from './measurement.ts'
 import { remove, type Server, startServer } from './processes.ts'
 import type { Report, Task } from './watch-reader.ts'
 

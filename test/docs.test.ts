@@ -35,7 +35,7 @@ import { namedPaths } from './support/architecture-page.ts'
 import { type Block, blocksOf, matches, openShell, readDocument } from './support/docs.ts'
 import { exec } from './support/exec.ts'
 import { findKubectls } from './support/kubectl.ts'
-import { notRun } from './support/missing.ts'
+import { notRun } from './support/missing-tool.ts'
 import { type Server, startServer } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -124,7 +124,7 @@ suite('with a server', () => {
       for (const document of parseAllDocuments(block.text)) {
         assert.deepEqual(document.errors, [], at(block))
         const object = document.toJS() as JsonObject
-        if (object.kind === 'AuthenticationConfiguration') continue // clusters-page.test.ts knows its shape
+        if (object.kind === 'AuthenticationConfiguration') continue // clusters-docs.test.ts knows its shape
         if (object.kind === 'ServerConfig') await takeSettings(block.text)
         else await take(server, object, at(block))
       }

@@ -2,7 +2,7 @@
 
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
-import { keyEnd } from '../kinds/key-end.ts'
+import { keyExpiry } from '../kinds/key-expiry.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
@@ -30,7 +30,7 @@ export function startExpiry({ resources, now, lastActivity, maxTTL, failed }: Ex
     if (ttl === Number.POSITIVE_INFINITY) return undefined
     const { rotatedAt } = status as { rotatedAt?: string }
     const since = Date.parse(rotatedAt ?? metadata.creationTimestamp ?? '')
-    return keyEnd({ since, ttl: ttl * 1000, slides: slides === true }, () => lastActivity(metadata.uid ?? ''))
+    return keyExpiry({ since, ttl: ttl * 1000, slides: slides === true }, () => lastActivity(metadata.uid ?? ''))
   }
   const loop = startLoop({
     reconcile: async name => {

@@ -8,7 +8,7 @@ import type { Resources } from '../api/resources.ts'
 import { type Informer, mentions, startInformer } from '../reconcile/informer.ts'
 import { forEachInSlices } from '../reconcile/time-slices.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
-import { reachableFrom } from './reach.ts'
+import { reachableFrom } from './reachability.ts'
 
 const day = 24 * 3600 * 1000
 

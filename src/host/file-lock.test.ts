@@ -27,7 +27,7 @@ const makeStale = async (lock: string) => {
 
 const oneAtATime = (leave: (lock: string) => Promise<void>) =>
   inDirectory(async (path, directory) => {
-    const taker = new URL('../../test/support/lock-taker.ts', import.meta.url)
+    const taker = new URL('../../test/support/lock-process.ts', import.meta.url)
     const both = [fork(taker), fork(taker)]
     const said = async (child: ChildProcess) => (await once(child, 'message'))[0] as unknown
     const paths = Array.from({ length: 60 }, (_, round) => `${path}-${round}`)

@@ -37,7 +37,7 @@ describe('an aggregated cluster role', () => {
     assert.deepEqual(await rulesOf('all-readers'), [reading('teams')])
   })
 
-  test('has lost them at the next request once the role is selected no more, whatever is still written there', async () => {
+  test('loses them at the next request after its selector no longer matches, whatever the object still contains', async () => {
     await must(stage.admin.ask('PATCH', `${roles}/team-reader`, { metadata: { labels: { reads: null } } }, mergeType))
     await refused(ada.ask('GET', `${teams}/web`), 403)
     await soon('the rules are gone from the object', async () => !(await rulesOf('all-readers'))?.length)
@@ -46,7 +46,7 @@ describe('an aggregated cluster role', () => {
     await soon('what was written by hand is overwritten', async () => !(await rulesOf('all-readers'))?.length)
   })
 
-  test('takes in another aggregated one, and a circle of them ends', async () => {
+  test('includes other aggregated roles, and tolerates cycles', async () => {
     const circle = (label: string) => ({
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'yes' } }] },
     })
@@ -56,14 +56,14 @@ describe('an aggregated cluster role', () => {
     await soon('both hold it', async () => (await rulesOf('one'))?.length === 1 && (await rulesOf('two'))?.length === 1)
   })
 
-  test('with an empty selector holds everything that any role holds', async () => {
+  test('with an empty selector has the rules of every role', async () => {
     await make('sum', { aggregationRule: { clusterRoleSelectors: [{}] } })
     const has = async (verb: string) =>
       (await rulesOf('sum'))?.some((rule: { verbs: string[] }) => rule.verbs[0] === verb)
     await soon('the rules of platform-admin are in it', async () => has('*'))
   })
 
-  test('without a selector, or with one that makes no sense, is 422', async () => {
+  test('without a selector, or with an invalid one, is rejected with 422', async () => {
     const ask = (clusterRoleSelectors: object[]) =>
       stage.admin.ask('POST', roles, { metadata: { name: 'odd' }, aggregationRule: { clusterRoleSelectors } })
     await refused(ask([]), 422, /at least one clusterRoleSelector required/)
@@ -71,7 +71,7 @@ describe('an aggregated cluster role', () => {
     await refused(ask([{ matchExpressions: [{ key: 'a', operator: 'In' }] }]), 422, /must be specified/)
   })
 
-  test('may be explained: the reason names it', async () => {
+  test('is named in explanations', async () => {
     await make('again', { rules: [reading('teams')] }, { reads: 'yes' })
     const spec = {
       resourceAttributes: { verb: 'get', group: 'management.platform.sh', resource: 'teams', name: 'web' },

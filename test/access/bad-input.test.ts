@@ -1,4 +1,4 @@
-// What access refuses to take: headers that are no key, keys that contradict themselves, scopes and rules that make no sense.
+// Invalid input of access control: malformed Authorization headers, contradicting keys, invalid scopes and rules.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -18,7 +18,7 @@ describe('refused:', () => {
   const key = (spec: object) => admin.ask('POST', keys, { spec })
   const rule = (fields: object) => key({ scope: { rules: [fields] } })
 
-  test('an Authorization that is empty, doubled, oversized, outside ASCII or not Bearer is 401, and says what would be right', async () => {
+  test('an Authorization header that is empty, duplicated, too long, not ASCII or not Bearer gets 401 with the expected format', async () => {
     const good = `Bearer ${stage.server.adminKey}`
     for (const [authorization, why] of [
       ['', /malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>/],
@@ -39,7 +39,7 @@ describe('refused:', () => {
     assert.equal((await wire('/kubernetes/management/api', { key: '', headers: { authorization: good } })).code, 200)
   })
 
-  test('a key of two, with a negative ttl, or with names that only the server gives, is 422', async () => {
+  test('a key with two owners, a negative ttl, or names that only the server assigns gets 422', async () => {
     await refused(key({ user: 'ada', team: 'web' }), 422, /spec\.team: Forbidden: spec\.user is set/)
     await refused(key({ team: 'web', subject: 'x' }), 422, /spec\.subject: Forbidden/)
     await refused(key({ ttl: -1 }), 422, /spec\.ttl/)
@@ -55,7 +55,7 @@ describe('refused:', () => {
     await refused(key({ key: 'ü'.repeat(40) }), 422, /visible ASCII/)
   })
 
-  test('a team with users or groups that have no name is 422, and says which', async () => {
+  test('a team with unnamed users or groups gets 422 that lists them', async () => {
     const team = (spec: object) => admin.ask('POST', teams, { metadata: { name: 'nameless' }, spec })
     await refused(
       team({ users: ['ada', ''], groups: [''] }),
@@ -65,7 +65,7 @@ describe('refused:', () => {
     await must(team({ users: [], groups: ['dev'] }))
   })
 
-  test('a scope with an unknown role is 422 and names those there are', async () => {
+  test('a scope with an unknown role gets 422 that lists the known roles', async () => {
     const all = /"agent", "metrics-reader", "metrics-writer", "network-peer", "platform-cli", "vcluster", "workspace"/
     const { status, text, body } = await key({ scope: { roles: [{ role: 'root' }] } })
     assert.equal(status, 422, text)
@@ -81,7 +81,7 @@ describe('refused:', () => {
     )
   })
 
-  test('a scope of a key or a token that names what cannot be a name is 422, with each of them and what would be right', async () => {
+  test('a scope of a key or token with invalid names gets 422 that lists each name and the expected format', async () => {
     const scope = { clusters: [{ cluster: 'PROD!' }, { cluster: 'prod/x' }], projects: [{ project: 'Shop' }] }
     const tokens = keys.replace('ownedaccesskeys', 'directclusterendpointtokens')
     for (const path of [keys, tokens]) {
@@ -95,7 +95,7 @@ describe('refused:', () => {
     }
   })
 
-  test('rules of a scope that overlap, name instances of nothing, or hide a wildcard, are 422', async () => {
+  test('scope rules that overlap, name instances of no resource, or contain a hidden wildcard get 422', async () => {
     const of = (fields: object) => rule({ resources: [{ group: 'management.platform.sh', ...fields }] })
     const overlapping = /is covered by another entry; entries with wildcards must not overlap/
     await refused(of({ resources: ['*', 'teams'] }), 422, overlapping)
@@ -112,7 +112,7 @@ describe('refused:', () => {
     assert.equal((await rule(fine)).status, 201)
   })
 
-  test('access without verbs, with create, or for all teams, is 422', async () => {
+  test('access entries without verbs, with create, or for all teams get 422', async () => {
     const shared = (entry: object) =>
       admin.ask('POST', secrets(), { metadata: { name: 'x' }, spec: { access: [entry] } })
     await refused(shared({ users: ['ada'] }), 422, /spec\.access\[0\]\.verbs: Required value/)
@@ -126,7 +126,7 @@ describe('refused:', () => {
     )
   })
 
-  test('roles and bindings that Kubernetes would refuse are 422', async () => {
+  test('roles and bindings that Kubernetes rejects get 422', async () => {
     const role = (fields: object) =>
       admin.ask('POST', `${rbac}/clusterroles`, { metadata: { name: 'x' }, rules: [fields] })
     await refused(role({ apiGroups: [''], resources: ['x'], verbs: [] }), 422, /verbs must contain at least one value/)

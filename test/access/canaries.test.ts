@@ -55,7 +55,7 @@ describe('canaries:', () => {
       if (!except.includes(name)) assert.ok(!text.includes(value), `the ${name} canary sings in ${where}`)
   }
 
-  test('no answer to a stranger holds one, whatever they ask', async () => {
+  test('no response to an unauthorized caller contains a canary', async () => {
     const paths = [
       secret,
       `${secret}/cage`,
@@ -83,7 +83,7 @@ describe('canaries:', () => {
       }
   })
 
-  test('not even the administrator is shown what is never shown', async () => {
+  test('fields that are never shown are not shown to administrators either', async () => {
     const never = ['data', 'encoded']
     for await (const event of server.watch(`${keys}?watch=1&timeoutSeconds=1`)) silent('a watch', JSON.stringify(event))
     for (const path of [keys, `${keys}/bird`, `${keys}/bird?includeObject=Object`])
@@ -122,7 +122,7 @@ describe('canaries:', () => {
     )
   })
 
-  test('errors do not repeat what may be a secret', async () => {
+  test('errors do not repeat values that may be secret', async () => {
     const bad = { metadata: { name: 'bad' }, spec: { data: { password: planted.data } } }
     for (const body of [bad, { ...bad, spec: { data: planted.data } }, { ...bad, spec: { data: [planted.data] } }]) {
       const answer = await server.request('POST', secret, { body })
@@ -145,7 +145,7 @@ describe('canaries:', () => {
     silent('a wrong bearer', (await server.request('GET', teams, { key: `${planted.key}!` })).text)
   })
 
-  test('nothing is logged, counted or stored in clear', async () => {
+  test('logs, metrics and storage contain no canary in clear text', async () => {
     silent('metrics', (await server.request('GET', '/../../metrics')).text)
     silent('the log', server.output())
     const files = readdirSync(server.directory, { recursive: true }) as string[]
@@ -155,7 +155,7 @@ describe('canaries:', () => {
     }
   })
 
-  test('the key canary opens the door all the same', async () => {
+  test('the canary key still authenticates', async () => {
     const me = await must(
       server.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { key: planted.key, body: {} }),
     )

@@ -8,7 +8,7 @@ const mergeType = { 'content-type': 'application/merge-patch+json' }
 const jsonType = { 'content-type': 'application/json-patch+json' }
 const applyType = { 'content-type': 'application/apply-patch+yaml' }
 
-describe('nobody gets more than they were given:', () => {
+describe('users cannot escalate their permissions:', () => {
   let stage: Stage
   let ada: Person
   before(async () => {
@@ -40,7 +40,7 @@ describe('nobody gets more than they were given:', () => {
   })
   after(() => stage.close())
 
-  test('a role may hold only what its author holds', async () => {
+  test('a role can contain only rules that its author has', async () => {
     const role = {
       metadata: { name: 'more' },
       rules: [{ verbs: ['get'], apiGroups: ['management.platform.sh'], resources: ['sharedsecrets'] }],
@@ -70,7 +70,7 @@ describe('nobody gets more than they were given:', () => {
     await refused(ada.ask('PATCH', `${rbac}/clusterroles/less`, { rules: role.rules }, mergeType), 403)
   })
 
-  test('a role that takes the rules of others may hold anything, and so needs everything', async () => {
+  test('an aggregated role can contain anything, so it requires all permissions', async () => {
     await refused(
       ada.ask('POST', `${rbac}/clusterroles`, {
         metadata: { name: 'sum' },
@@ -81,7 +81,7 @@ describe('nobody gets more than they were given:', () => {
     )
   })
 
-  test('binding gives away what is bound: it must be held', async () => {
+  test('binding a role requires the permissions of the role', async () => {
     const binding = (name: string) => ({
       metadata: { name: `to-${name}` },
       roleRef: { apiGroup: api, kind: 'ClusterRole', name },
@@ -93,7 +93,7 @@ describe('nobody gets more than they were given:', () => {
     await refused(ada.ask('POST', `${rbac}/namespaces/default/rolebindings`, binding('platform-admin')), 403)
   })
 
-  test('a team whose group something is bound to cannot be made or joined by those who do not hold it', async () => {
+  test('only callers with the permissions bound to the group of a team can create or join the team', async () => {
     await must(
       stage.admin.ask('POST', `${rbac}/clusterrolebindings`, {
         metadata: { name: 'ghosts' },
@@ -107,7 +107,7 @@ describe('nobody gets more than they were given:', () => {
     await refused(ada.ask('PATCH', `${teams}/ghosts`, { spec: { groups: ['everybody'] } }, mergeType), 403)
   })
 
-  test('cluster roles of a team must be held by whoever assigns them', async () => {
+  test('assigning cluster roles to a team requires their permissions', async () => {
     await refused(
       ada.ask('POST', teams, { metadata: { name: 'strong' }, spec: { clusterRoles: [{ name: 'platform-admin' }] } }),
       403,
@@ -116,7 +116,7 @@ describe('nobody gets more than they were given:', () => {
     await must(ada.ask('POST', teams, { metadata: { name: 'weak' }, spec: { clusterRoles: [{ name: 'lead' }] } }))
   })
 
-  test('an owner can be set by those who have every verb on the object alone', async () => {
+  test('only callers with every verb on an object can set its owner', async () => {
     await must(stage.admin.ask('POST', teams, { metadata: { name: 'theirs' } }))
     await refused(
       ada.ask('PATCH', `${teams}/theirs`, { spec: { owner: { user: 'ada' } } }, mergeType),
@@ -129,7 +129,7 @@ describe('nobody gets more than they were given:', () => {
     )
   })
 
-  test('access gives only verbs that its author has on the object', async () => {
+  test('access entries grant only verbs that their author has on the object', async () => {
     await refused(
       ada.ask('PATCH', `${teams}/theirs`, { spec: { access: [{ verbs: ['*'], users: ['ada'] }] } }, mergeType),
       403,
@@ -150,7 +150,7 @@ describe('nobody gets more than they were given:', () => {
     )
   })
 
-  test('a pull secret can be named by those who may get it alone', async () => {
+  test('only callers who may get a pull secret can name it', async () => {
     const spec = {
       imagePullSecrets: [
         { apiGroup: 'management.platform.sh', kind: 'SharedSecret', secretName: 'vault', secretNamespace: 'default' },
@@ -159,7 +159,7 @@ describe('nobody gets more than they were given:', () => {
     await refused(ada.ask('POST', teams, { metadata: { name: 'puller' }, spec }), 403, /get sharedsecrets "vault"/)
   })
 
-  test('keys are for oneself: not for another user, a free subject, a team one may not update, or extra groups', async () => {
+  test('users create keys only for themselves: not for other users, free subjects, teams they may not update, or with extra groups', async () => {
     await refused(ada.ask('POST', keys, { spec: { user: 'admin' } }), 403)
     await refused(ada.ask('POST', keys, { spec: { subject: 'robot' } }), 403)
     await refused(ada.ask('POST', keys, { spec: { groups: ['dev'] } }), 403, /extra groups/)
@@ -170,7 +170,7 @@ describe('nobody gets more than they were given:', () => {
     await must(ada.ask('POST', keys, {}))
   })
 
-  test('login data, parents and types of the platform are not for users to write', async () => {
+  test('users cannot write login data, parents and types of the platform', async () => {
     for (const [field, value] of Object.entries({
       identity: { groups: ['dev'] },
       oidcLogin: { idToken: 'x' },
@@ -182,7 +182,7 @@ describe('nobody gets more than they were given:', () => {
     await refused(ada.ask('POST', keys, { spec: { type: 'Login' } }), 403, /spec.type/)
   })
 
-  test('keys of others answer as missing ones do, on every verb', async () => {
+  test('keys of other users respond like missing ones, for every verb', async () => {
     await refused(ada.ask('GET', `${keys}/admin`), 404)
     await refused(ada.ask('PATCH', `${keys}/admin`, { spec: { disabled: true } }, mergeType), 404)
     await refused(ada.ask('DELETE', `${keys}/admin`), 404)
@@ -190,7 +190,7 @@ describe('nobody gets more than they were given:', () => {
     await refused(ada.ask('PUT', `${keys}/admin`, { metadata: { name: 'admin' } }), 404)
   })
 
-  test('a key cannot change its own scope, groups, ttl or disabled flag, nor rotate itself where it is bounded', async () => {
+  test('a key cannot change its own scope, groups, ttl or disabled flag, nor rotate itself if it is limited', async () => {
     const own = await must(ada.ask('POST', keys, { metadata: { name: 'mine' }, spec: { ttl: 86400 } }))
     const me = stage.person('ada', own.spec.key)
     await refused(me.ask('PATCH', `${keys}/mine`, { spec: { ttl: null } }, mergeType), 403, /its own ttl/)
@@ -199,7 +199,7 @@ describe('nobody gets more than they were given:', () => {
     await must(ada.ask('POST', `${keys}/mine/rotate`, { spec: { overlapSeconds: 60 } }))
   })
 
-  test('a scoped key makes and touches no wider one, and gives nothing away', async () => {
+  test('a scoped key cannot create or change a wider key, or grant anything', async () => {
     const scope = {
       rules: [
         {
@@ -231,7 +231,7 @@ describe('nobody gets more than they were given:', () => {
     )
   })
 
-  test('impersonation needs the verb, and keeps the scope', async () => {
+  test('impersonation requires the verb, and keeps the scope', async () => {
     await refused(
       ada.ask('GET', teams, undefined, { 'impersonate-user': 'admin' }),
       403,
@@ -263,13 +263,13 @@ describe('nobody gets more than they were given:', () => {
     )
   })
 
-  test('a key being deleted does not authenticate, finalizer or not', async () => {
+  test('a terminating key does not authenticate, with or without finalizers', async () => {
     const made = await must(ada.ask('POST', keys, { metadata: { name: 'held', finalizers: ['x.io/hold'] }, spec: {} }))
     await must(ada.ask('DELETE', `${keys}/held`))
     await refused(stage.person('ada', made.spec.key).ask('GET', teams), 401, /deleted/)
   })
 
-  test('a write without get is answered with metadata alone', async () => {
+  test('a write without the verb get returns only metadata', async () => {
     await must(
       stage.admin.ask('POST', `${rbac}/clusterroles`, {
         metadata: { name: 'writer' },

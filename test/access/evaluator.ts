@@ -1,5 +1,5 @@
-// A second evaluator, written from the specification alone (SPEC §2.7, §2.8; D15, D23, D25–D27), slow and plain, to hold the real one against.
-// The escalation prover builds its model on the parts that judge rules and scopes.
+// A second evaluator for comparison, written from the specification alone (SPEC §2.7, §2.8; D15, D23, D25–D27), slow and simple. The escalation prover builds
+// its model on its evaluation of rules and scopes.
 
 export type World = {
   teams: { name: string; users: string[]; groups: string[]; owner: string; access: Access[] }[]

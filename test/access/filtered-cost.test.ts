@@ -1,4 +1,4 @@
-// What a filtered list or watch costs: as many evaluations as there are objects that the caller may see, not as are stored (issue 16).
+// The cost of filtered lists and watches: they evaluate the objects that the caller may see, not all stored objects (issue 16).
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -111,7 +111,7 @@ describe('20,000 objects of others and a few of the caller', () => {
       assert.ok(count.evaluated <= handful, `evaluated ${count.evaluated}`)
     })
 
-  test('a key that is confined to a project evaluates the secrets of that project', async () => {
+  test('a key restricted to a project evaluates the secrets of that project', async () => {
     const admin = { identity: 'User', username: 'root', groups: ['system:authenticated', 'system:masters'] } as const
     const caller = { ...admin, scope: { projects: [{ project: 'n1' }] } }
     const { count, selection } = counted(ProjectSecret, 'list', caller)
@@ -119,14 +119,14 @@ describe('20,000 objects of others and a few of the caller', () => {
     assert.ok(count.evaluated <= 2 * 41, `evaluated ${count.evaluated}`)
   })
 
-  test('a key that is confined to all projects evaluates all their secrets', async () => {
+  test('a key restricted to all projects evaluates the secrets of all projects', async () => {
     const groups = ['system:authenticated', 'system:masters']
     const caller: Caller = { username: 'root', groups, scope: { projects: [{ project: '*' }] } }
     const { selection } = counted(ProjectSecret, 'list', caller)
     assert.equal((await namesOf(ProjectSecret, selection, caller)).length, 2004)
   })
 
-  test('a watch evaluates what it shows: from its start, from a version, and after a change of permissions', async () => {
+  test('a watch evaluates only what it shows: from its start, from a resourceVersion, and after a change of permissions', async () => {
     const { count, selection } = counted(SharedSecret, 'watch', eve())
     let again = () => {}
     const refilter = (callback: () => void) => {

@@ -7,7 +7,7 @@ import { keys, must, openStage, type Person, rbac, type Stage, secrets, soon, te
 
 const merge = { 'content-type': 'application/merge-patch+json' }
 
-describe('a filtered watch shows an object as ADDED when access is given, and as DELETED when it is taken away', () => {
+describe('a filtered watch shows an object as ADDED when access is granted, and as DELETED when it is revoked', () => {
   let stage: Stage
   let eve: Person
   before(async () => {
@@ -129,7 +129,7 @@ describe('a filtered watch shows an object as ADDED when access is given, and as
     })
 })
 
-test('the first filtered list after a restart waits for the index, and shows everything that it should', async () => {
+test('the first filtered list after a restart waits for the index, and is complete', async () => {
   const server = await startServer({ storage: 'sqlite' })
   try {
     const ask = async (method: string, path: string, body?: unknown, key = server.adminKey) =>

@@ -14,7 +14,7 @@ import { ProjectSecret } from '../../src/kinds/project-secret.ts'
 import { ClusterRole, Role, RoleBinding } from '../../src/kinds/rbac.ts'
 import { SharedSecret } from '../../src/kinds/shared-secret.ts'
 import { Team } from '../../src/kinds/team.ts'
-import { build, type Dice, dice, makeWorld, spaces, teamNames, users } from './worlds.ts'
+import { build, type Dice, dice, makeWorld, spaces, teamNames, users } from './random-objects.ts'
 
 const worlds = 120
 const kinds = [Team, SharedSecret, ProjectSecret, OwnedAccessKey, Role, RoleBinding, ClusterRole]
@@ -22,7 +22,7 @@ const seed = Number(process.env['FILTERED_SEED'] ?? Date.now() % 1e9)
 
 const label = ({ object, ref }: Document) => `${ref.namespace}/${ref.name}@${object.metadata.resourceVersion}`
 
-/** What a request of this caller may see of a kind, by the permissions of now; undefined: all of it, or nothing. */
+/** The objects of a kind that this caller may see with the current permissions; undefined: all of them, or none. */
 function selectionOf(apiServer: ApiServer, authorization: string, { group, plural }: Kind, verb: string) {
   const caller = callerOf(apiServer, authorization)
   if (!caller) return undefined
@@ -140,7 +140,7 @@ async function inWorlds(
   }
 }
 
-test('a filtered list shows what an evaluation of every object shows, in every way to read it', async context => {
+test('a filtered list equals an evaluation of every object, for every way to read it', async context => {
   const count = { lists: 0, indexed: 0, shown: 0 }
   await inWorlds(worlds, async (apiServer, keys, die, at) => {
     const { internalClient } = apiServer.registry
@@ -183,7 +183,7 @@ test('a filtered list shows what an evaluation of every object shows, in every w
   assert.ok(count.indexed > worlds, `${count.indexed} callers and kinds were answered by the index`)
 })
 
-test('a filtered watch follows every change to what a list shows', async () => {
+test('a filtered watch delivers every change of the filtered list', async () => {
   await inWorlds(worlds, async (apiServer, keys, die, at) => {
     const watched: {
       readonly what: string
@@ -233,7 +233,7 @@ test('a filtered watch follows every change to what a list shows', async () => {
   })
 })
 
-test('every kind whose objects give rights declares whom they may be for', () => {
+test('every kind whose objects grant permissions declares their candidates', () => {
   const missing = allKinds.filter(kind => kind.stored && kind.rights && !kind.readers)
   assert.deepEqual(
     missing.map(kind => kind.kind),

@@ -45,7 +45,7 @@ async function open(maxKeyTTL?: number) {
   }
 }
 
-test('whoever uses a key in the last tenth of its life is told, once an hour, in days and then in hours', async () => {
+test('the server warns about a key in the last tenth of its lifetime, once an hour, in days and then in hours', async () => {
   const { apiServer, forward, make, close } = await open()
   const { name, header } = await make({ ttl: 30 * day })
   const told = () => apiServer.warningFor(apiServer.authenticate(header) as never)
@@ -62,7 +62,7 @@ test('whoever uses a key in the last tenth of its life is told, once an hour, in
   await close()
 })
 
-test('short-lived keys and keys that live on by being used are not announced', async () => {
+test('the server does not warn about short-lived keys and keys that live on by use', async () => {
   const { apiServer, forward, make, close } = await open()
   const short = await make({ ttl: 3600 })
   const sliding = await make({ ttl: 10 * day, ttlAfterLastActivity: true })
@@ -72,7 +72,7 @@ test('short-lived keys and keys that live on by being used are not announced', a
   await close()
 })
 
-test('a key ends when its ttl is over, from its creation or from its last use', async () => {
+test('a key expires after its ttl, from its creation or from its last use', async () => {
   const { apiServer, forward, make, close } = await open()
   const fixed = await make({ ttl: 100 })
   const sliding = await make({ ttl: 100, ttlAfterLastActivity: true })
@@ -86,7 +86,7 @@ test('a key ends when its ttl is over, from its creation or from its last use', 
   await close()
 })
 
-test('auth.maxKeyTTL refuses longer and endless keys, and ends those that are there already', async () => {
+test('auth.maxKeyTTL rejects longer and unlimited keys, and expires existing ones', async () => {
   const { apiServer, forward, make, close } = await open(7 * day)
   await assert.rejects(make({}, 'admin'), { code: 422 })
   await assert.rejects(make({ ttl: 8 * day }, 'admin'), { code: 422 })
@@ -99,7 +99,7 @@ test('auth.maxKeyTTL refuses longer and endless keys, and ends those that are th
   await close()
 })
 
-test('what a connection sent before lets nothing else in, and not even itself once the key is gone', async () => {
+test('an earlier request on the same connection authenticates nothing, and a deleted key stops working on it', async () => {
   const { apiServer, make, close } = await open()
   const connection = {}
   const [one, other] = [await make({}), await make({})]
@@ -113,7 +113,7 @@ test('what a connection sent before lets nothing else in, and not even itself on
   await close()
 })
 
-test('a review of a key says when it ends, by its ttl, its last use or the overlap after a rotation (D33)', async () => {
+test('a review of a key has its expiry, by its ttl, its last use or the overlap after a rotation (D33)', async () => {
   const { apiServer, forward, make, close } = await open()
   const resources = apiServer.registry.as(systemCaller)
   const endsIn = async (header: string) => {

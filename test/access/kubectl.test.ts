@@ -6,7 +6,7 @@ import { withEachKubectl } from '../support/kubectl.ts'
 import { openSession, type Session } from '../support/kubectl-session.ts'
 
 await withEachKubectl(kubectl => {
-  describe(`three people with kubectl ${kubectl.version}`, () => {
+  describe(`three users with kubectl ${kubectl.version}`, () => {
     let k: Session
     let lead: NodeJS.ProcessEnv
     let dev: NodeJS.ProcessEnv
@@ -28,7 +28,7 @@ await withEachKubectl(kubectl => {
     })
     after(() => k.close())
 
-    test('the administrator makes roles and binds them, as on any cluster', async () => {
+    test('the administrator creates roles and binds them, as on any cluster', async () => {
       assert.match(
         await k.ok(
           'create clusterrole team-lead --verb=get,list,watch,create,update,patch --resource=teams.management.platform.sh',
@@ -47,7 +47,7 @@ await withEachKubectl(kubectl => {
       assert.equal((await k.run('auth can-i delete teams', { env: lead })).stdout.trim(), 'no')
     })
 
-    test('the lead makes a team and gives out what she holds, and no more', async () => {
+    test('the lead creates a team and grants only permissions that she has', async () => {
       const team = {
         apiVersion: 'management.platform.sh/v1',
         kind: 'Team',
@@ -69,7 +69,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('the developer has what his team has, and is told why he may not more', async () => {
+    test('the developer has the permissions of his team, and denials have a reason', async () => {
       const { status } = await k.json('auth whoami', { env: dev })
       assert.ok(status.userInfo.groups.includes('platform:team:web'))
       assert.equal(await k.ok('get teams -o name', { env: dev }), 'team.management.platform.sh/web\n')
@@ -81,7 +81,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('a secret is shared with a person and a team by its access entries, and with nobody else', async () => {
+    test('access entries share a secret with one user and one team, and with nobody else', async () => {
       const secret = {
         apiVersion: 'management.platform.sh/v1',
         kind: 'SharedSecret',
@@ -95,7 +95,7 @@ await withEachKubectl(kubectl => {
       assert.equal((await k.run('get sharedsecrets -o name', { env: lead })).stdout, '')
     })
 
-    test('everyone sees the keys they own, and finds no others', async () => {
+    test('all users see the keys they own, and no others', async () => {
       assert.equal(
         await k.ok('get ownedaccesskeys -o name', { env: dev }),
         'ownedaccesskey.management.platform.sh/dan-laptop\n',

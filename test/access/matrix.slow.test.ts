@@ -7,7 +7,7 @@ import type { Question } from '../../src/api/kind.ts'
 import type { Decision } from '../../src/api/permissions.ts'
 import type { ApiServer } from '../../src/apiserver/build.ts'
 import { type Ask, mayDo } from './evaluator.ts'
-import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './worlds.ts'
+import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './random-objects.ts'
 
 const worlds = 250
 const asksPerWorld = 420
@@ -37,7 +37,7 @@ function makeAsk(die: Dice): Ask {
   }
 }
 
-/** As a request is judged: a key that is not let in may do nothing. */
+/** Like the request pipeline: a key that does not authenticate may do nothing. */
 function decide({ authenticate, authorizer }: ApiServer, authorization: string, question: Question): Decision {
   try {
     return authorizer.decide(authenticate(authorization), question)

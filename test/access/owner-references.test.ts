@@ -106,7 +106,7 @@ describe('a reference that blocks the deletion of its owner', () => {
     await must(change(other))
     await must(change({ ...hers, kind: 'SharedSecret', uid: sibling.metadata.uid }))
   })
-  test('cannot name an owner in another namespace, and a cluster-wide owner owns everywhere', async () => {
+  test('cannot name an owner in another namespace; a cluster-scoped owner is valid in every namespace', async () => {
     const far = await must(stage.admin.ask('POST', secrets('far'), secret('owner', [])))
     const reference = { apiVersion, kind: 'SharedSecret', name: 'owner', uid: far.metadata.uid }
     isMismatch(await create(stage.admin, 'abroad', [blocking(reference)]))
@@ -118,14 +118,14 @@ describe('a reference that blocks the deletion of its owner', () => {
     await must(stage.admin.ask('POST', secrets('far'), secret('at-home', [blocking(reference), blocking(hers)])))
   })
 
-  test('does not tell a missing name from a wrong uid', async () => {
+  test('responds alike to a missing name and a wrong uid', async () => {
     const ask = async () => causesOf(await create(stage.admin, 'curious', [blocking({ ...hers, name: 'ghost' })]))
     const missing = await ask()
     await team('ghost')
     assert.deepEqual(await ask(), missing)
   })
 
-  test('tells nothing about an owner that the caller may not delete', async () => {
+  test('reveals nothing about an owner that the caller may not delete', async () => {
     const ask = async (uid: string) =>
       causesOf(await create(eve, 'curious', [blocking({ ...victim, name: 'secluded', uid })]))
     const missing = await ask(victim.uid)
@@ -134,7 +134,7 @@ describe('a reference that blocks the deletion of its owner', () => {
     assert.deepEqual(await ask(uid), missing)
   })
 
-  test('is not checked again while it stays, even when the owner is gone', async () => {
+  test('is not checked again while it is unchanged, even after the owner is deleted', async () => {
     const brief = await team('brief', 'eve')
     await must(create(eve, 'left', [blocking(brief)], { finalizers: ['x.io/wait'] }))
     await must(stage.admin.ask('DELETE', `${ours}/teams/brief`))

@@ -1,4 +1,4 @@
-// People for access tests: a real server, an administrator, and whoever a test invites, each with a key of their own.
+// Users for access tests: a real server, an administrator, and invited users with a key each.
 
 import assert from 'node:assert/strict'
 import type { Answer, RequestOptions } from '../support/request.ts'

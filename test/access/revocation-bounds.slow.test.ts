@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Person } from '../gateway/stage.ts'
+import type { Person } from '../gateway/gateway-fixture.ts'
 import { changeStored } from '../support/stored.ts'
 import { eventually } from '../support/wire.ts'
 import { keys, must, refused, teams } from './people.ts'
-import { openTokenStage, type Revocation, revocations, type TokenStage, together } from './token-stage.ts'
+import { openTokenStage, type Revocation, revocations, type TokenStage, together } from './token-gateway.ts'
 
 const count = (length: number) => Array.from({ length }, (_, index) => index)
 
@@ -34,7 +34,7 @@ describe('revocations', { timeout: 240_000 }, () => {
   }
   const isWhole = ({ spec }: Revocation, user: string) => spec.keyUID === undefined && spec.users?.includes(user)
 
-  test('500 toggles of a key leave one, which revokes its tokens and no others', async () => {
+  test('500 toggles of a key leave one revocation, for the tokens of that key only', async () => {
     const [toggled, other] = [await stage.invite('ada'), await stage.invite('ada')]
     const [lost, kept] = [await toggled.mint(), await other.mint()]
     const uid = await stage.uidOf(toggled)
@@ -51,7 +51,7 @@ describe('revocations', { timeout: 240_000 }, () => {
     await stage.mintsAgain(toggled)
   })
 
-  test('a later one replaces an earlier one: nothing that was revoked becomes valid, and what the key opened since ends', async () => {
+  test('a later revocation replaces an earlier one: revoked tokens stay revoked, and streams of the key since then end', async () => {
     const [person, other] = [await stage.invite('eli'), await stage.invite('eli')]
     const first = await person.mint()
     const toggle = async () => {
@@ -67,7 +67,7 @@ describe('revocations', { timeout: 240_000 }, () => {
     await ended
   })
 
-  test('300 keys that are created and deleted leave at most 101, and the last covers all tokens of their owner', async () => {
+  test('creating and deleting 300 keys leaves at most 101 revocations, and the last covers all tokens of their owner', async () => {
     const [person, bystander] = [await stage.invite('bob'), await stage.invite('eve')]
     const [mine, theirs, minted] = [await person.mint(), await bystander.mint(), [] as string[]]
     const found = await written(async () => {
@@ -83,7 +83,7 @@ describe('revocations', { timeout: 240_000 }, () => {
     await stage.mintsAgain(person)
   })
 
-  test('the bound holds where many keys of an owner end at the same time', async () => {
+  test('the limit holds if many keys of an owner end at the same time', async () => {
     const person = await stage.invite('ivy')
     const made = { metadata: { labels: { batch: 'ivy' } }, spec: { user: 'ivy' } }
     await together(count(150), 16, () => must(stage.ask('POST', keys, made)))
@@ -93,7 +93,7 @@ describe('revocations', { timeout: 240_000 }, () => {
     await stage.mintsAgain(person)
   })
 
-  test('who writes keys of one owner at the same time loses no revocation, and gets no conflict but those of the key itself', async () => {
+  test('concurrent writes to keys of one owner lose no revocation, and conflict only on the key itself', async () => {
     const people = await Promise.all(count(24).map(() => stage.invite('gus')))
     const tokens = await Promise.all(people.map(person => person.mint()))
     const spare = await stage.invite('gus')
@@ -126,7 +126,7 @@ describe('revocations', { timeout: 240_000 }, () => {
     await stage.refused(token)
   })
 
-  test('a restart in the middle keeps the bound', async () => {
+  test('the limit holds across a restart', async () => {
     const person = await stage.invite('kim')
     const token = await person.mint()
     const found = await written(async () => {
@@ -139,7 +139,7 @@ describe('revocations', { timeout: 240_000 }, () => {
     await stage.refused(token)
   })
 
-  test('what one for all keys of an owner covers is deleted, and its tokens stay refused', async () => {
+  test('revocations covered by one for all keys of the owner are deleted, and the tokens stay revoked', async () => {
     const person = await stage.invite('lea')
     const minted: string[] = []
     const before = new Set((await stage.revocations()).map(({ metadata }) => metadata.uid))
@@ -151,7 +151,7 @@ describe('revocations', { timeout: 240_000 }, () => {
     for (const token of minted) assert.equal(await stage.status(token), 401)
   })
 
-  test('a change that ends nothing writes none, nor does one of a key that has ended already', async () => {
+  test('a change that invalidates nothing writes no revocation, nor does a change of an expired key', async () => {
     const person = await stage.invite('mia', { scope: { clusters: [{ cluster: 'prod' }, { cluster: 'dev' }] } })
     const path = `${keys}/${person.name}`
     const calm = await written(async () => {
@@ -171,14 +171,14 @@ describe('revocations', { timeout: 240_000 }, () => {
     assert.deepEqual(dead, [])
   })
 
-  test('a key whose end no longer slides loses its tokens', async () => {
+  test('a key that loses its sliding expiry loses its tokens', async () => {
     const person = await stage.invite('nia', { ttl: 3600, ttlAfterLastActivity: true })
     const token = await person.mint()
     await patch(`${keys}/${person.name}`, { ttlAfterLastActivity: false })
     await stage.refused(token)
   })
 
-  test('a revocation made by hand stays as it is, and nobody takes the names that the server gives', async () => {
+  test('a manual revocation stays unchanged, and users cannot take names that the server assigns', async () => {
     const person = await stage.invite('oda')
     const token = await person.mint()
     const uid = await stage.uidOf(person)
@@ -195,7 +195,7 @@ describe('revocations', { timeout: 240_000 }, () => {
   describe('of teams', () => {
     const make = (name: string, spec: object) => must(stage.ask('POST', teams, { metadata: { name }, spec }))
 
-    test('group names of the server are refused', async () => {
+    test('group names of the server are rejected', async () => {
       const bad = {
         metadata: { name: 'everybody' },
         spec: { groups: ['ops', 'system:authenticated', 'platform:user:a'] },
@@ -208,7 +208,7 @@ describe('revocations', { timeout: 240_000 }, () => {
       )
     })
 
-    test('a stored team with such a group can be changed otherwise, and nobody is a member by it', async () => {
+    test('a stored team with such a group can be changed otherwise, and the group gives no membership', async () => {
       await make('stored', { groups: ['stand-in:authenticated'], users: ['pia'] })
       const person = await stage.invite('quin')
       await stage.service.restart(async () =>
@@ -235,7 +235,7 @@ describe('revocations', { timeout: 240_000 }, () => {
       assert.equal(await stage.status(token), 200)
     })
 
-    test('who leaves loses the tokens that carry the group of the team, and no others', async () => {
+    test('a removed member loses the tokens with the group of the team, and no others', async () => {
       const [rex, rita, sam] = [await stage.invite('rex'), await stage.invite('rita'), await stage.invite('sam')]
       await make('crew', { users: ['rita'] })
       const [other, without] = [await rita.mint(), await rex.mint()]
@@ -248,7 +248,7 @@ describe('revocations', { timeout: 240_000 }, () => {
       for (const token of [other, without, stays, never]) assert.equal(await stage.status(token), 200)
     })
 
-    test('100 changes leave one, in which the earlier names stay; who came back is not concerned by who leaves later', async () => {
+    test('100 changes leave one revocation with all earlier names; it does not affect members who came back', async () => {
       const [tom, uma] = [await stage.invite('tom'), await stage.invite('uma', { groups: ['night-shift'] })]
       await make('shift', { users: ['tom'], groups: ['night-shift'] })
       const [first, second] = [await tom.mint(), await uma.mint()]
@@ -266,7 +266,7 @@ describe('revocations', { timeout: 240_000 }, () => {
       assert.equal(await stage.status(back), 200)
     })
 
-    test('past 500 names one revocation concerns every token that carries the group of the team', async () => {
+    test('with more than 500 names one revocation covers every token with the group of the team', async () => {
       const [vic, wes] = [await stage.invite('vic'), await stage.invite('wes')]
       await make('crowd', { users: ['vic', ...count(600).map(index => `u${index}`)] })
       const [internalClient, outside] = [await vic.mint(), await wes.mint()]
@@ -282,7 +282,7 @@ describe('revocations', { timeout: 240_000 }, () => {
       assert.equal(await stage.status(again), 200, 'one who leaves later takes nobody along')
     })
 
-    test('a team that is deleted takes the tokens along that carry its group, in the same object', async () => {
+    test('deleting a team revokes the tokens with its group, in the same object', async () => {
       const [xia, yan] = [await stage.invite('xia'), await stage.invite('yan')]
       await make('brief', { users: ['xia', 'yan'] })
       const tokens = [await xia.mint(), await yan.mint()]

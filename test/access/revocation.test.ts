@@ -1,4 +1,4 @@
-// Taking rights away: the next request is judged by it, and open watches end (D17, D18, D27).
+// Revoking permissions: the next request is denied, and open watches end (D17, D18, D27).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -9,7 +9,7 @@ const timeout = 60_000
 const api = 'rbac.authorization.k8s.io'
 const mergeType = { 'content-type': 'application/merge-patch+json' }
 
-describe('what is taken away is gone:', () => {
+describe('revoked permissions end:', () => {
   let stage: Stage
   before(async () => {
     stage = await openStage()
@@ -52,7 +52,7 @@ describe('what is taken away is gone:', () => {
     narrowed: (name: string) =>
       stage.admin.ask('PATCH', `${keys}/${name}`, { spec: { scope: { clusters: [{ cluster: 'c' }] } } }, mergeType),
   }))
-    test(`a key that is ${how} opens nothing any more, and its open watches end`, { timeout }, async () => {
+    test(`a key that is ${how} no longer authenticates, and its open watches end`, { timeout }, async () => {
       const boss = await named('admin', `to-be-${how}`)
       const events = await watching(boss, teams)
       await must(take(`to-be-${how}`))
@@ -60,7 +60,7 @@ describe('what is taken away is gone:', () => {
       await ended(events)
     })
 
-  test('a key that expires ends, and its open watches with it', { timeout }, async () => {
+  test('open watches of a key end when the key expires', { timeout }, async () => {
     const made = await must(
       stage.admin.ask('POST', keys, { metadata: { name: 'short' }, spec: { user: 'admin', ttl: 5 } }),
     )
@@ -70,7 +70,7 @@ describe('what is taken away is gone:', () => {
     await refused(boss.ask('GET', teams), 401, /expired/)
   })
 
-  test('a member who is taken out of a team has lost what it may do, at the next request', { timeout }, async () => {
+  test('a removed member of a team loses the permissions of the team at the next request', { timeout }, async () => {
     const ada = await stage.invite('ada')
     await refused(ada.ask('GET', `${teams}/readers`), 403)
     await must(stage.admin.ask('PATCH', `${teams}/readers`, { spec: { users: ['ada'] } }, mergeType))
@@ -82,7 +82,7 @@ describe('what is taken away is gone:', () => {
     await ended(events)
   })
 
-  test('a role that changes counts at the next request', async () => {
+  test('a changed role applies to the next request', async () => {
     await must(
       stage.admin.ask('POST', `${rbac}/clusterrolebindings`, bind('bob', 'reader', { kind: 'User', name: 'bob' })),
     )
@@ -92,7 +92,7 @@ describe('what is taken away is gone:', () => {
     await refused(bob.ask('GET', `${teams}/readers`), 403)
   })
 
-  test('a filtered list shows what may be got, with counts and tokens that name nothing else; a filtered watch follows rights (D27)', async () => {
+  test('a filtered list contains only readable objects, also in counts and tokens; a filtered watch follows permissions (D27)', async () => {
     const cy = await stage.invite('cy')
     for (const name of ['a', 'b', 'c', 'd'])
       await must(stage.admin.ask('POST', secrets('shared'), { metadata: { name }, spec: { data: {} } }))
@@ -157,7 +157,7 @@ describe('what is taken away is gone:', () => {
     await events.return?.()
   })
 
-  test('rotation: both keys work while the overlap lasts, each with its own last use; then the old one ends (D22)', async () => {
+  test('after a rotation both secrets work during the overlap, each with its own last use; then the old one expires (D22)', async () => {
     const made = await must(stage.admin.ask('POST', keys, { metadata: { name: 'turning' }, spec: { user: 'admin' } }))
     const old = stage.person('admin', made.spec.key)
     const rotated = await must(
@@ -178,7 +178,7 @@ describe('what is taken away is gone:', () => {
     await refused(stage.admin.ask('POST', `${keys}/turning/rotate`, { spec: { overlapSeconds: -1 } }), 422)
   })
 
-  test('explanations tell the way from the key to the rule, near misses on a denial, and who can (D27)', async () => {
+  test('explanations contain the path from the key to the rule, near misses of a denial, and who-can (D27)', async () => {
     const dee = await stage.invite('dee')
     await must(
       stage.admin.ask('POST', `${rbac}/clusterroles`, {
@@ -221,7 +221,7 @@ describe('what is taken away is gone:', () => {
     assert.deepEqual(permissions.status.members, [{ user: 'dee', via: 'spec.users' }])
   })
 
-  test('access entries and cluster roles of teams are mirrored as roles and bindings that go with their object (D26)', async () => {
+  test('access entries and cluster roles of teams are mirrored as roles and bindings, and deleted with their object (D26)', async () => {
     await must(
       stage.admin.ask('POST', teams, {
         metadata: { name: 'mirrored' },
@@ -258,7 +258,7 @@ describe('what is taken away is gone:', () => {
     )
   })
 
-  test('token and access reviews answer about others for those who may ask', async () => {
+  test('token and access reviews about other users require permission', async () => {
     const eve = await stage.invite('eve')
     const review = (person: Person, token: string) =>
       person.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token } })

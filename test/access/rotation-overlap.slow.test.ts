@@ -1,13 +1,13 @@
-// Rotation with an overlap: the old secret works until the overlap ends, and so do tokens that were made with it (D22).
+// Rotation with an overlap: the old secret and tokens issued with it work until the overlap ends (D22).
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import type { Person } from '../gateway/stage.ts'
+import type { Person } from '../gateway/gateway-fixture.ts'
 import { eventually } from '../support/wire.ts'
 import { keys, must, ours, refused } from './people.ts'
-import { openTokenStage, type TokenStage } from './token-stage.ts'
+import { openTokenStage, type TokenStage } from './token-gateway.ts'
 
 const tokens = `${ours}/directclusterendpointtokens`
 const secret = (letter: string) => `secret-${letter.repeat(40)}`
@@ -36,7 +36,7 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     const uid = await stage.uidOf(person)
     return (await stage.revocations()).filter(({ spec }) => spec.keyUID === uid)
   }
-  test('tokens made with the old secret end with the overlap, those made with the new one do not', async () => {
+  test('tokens issued with the old secret expire with the overlap, tokens of the new one do not', async () => {
     const person = await stage.invite('ada')
     const after = await rotated(person, { overlapSeconds: 600 })
     const until = Date.parse(await overlapOf(person)) / 1000
@@ -47,7 +47,7 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     assert.equal(short.exp - short.iat, 60)
   })
 
-  test('tokens from before the rotation work until the overlap ends, and neither these nor their watches do later', async () => {
+  test('tokens from before the rotation work until the overlap ends; afterwards they and their watches end', async () => {
     const person = await stage.invite('bob')
     const token = await person.mint({ ttl: 3600 })
     const after = await rotated(person, { overlapSeconds: 4 })
@@ -80,7 +80,7 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     assert.deepEqual([verb, user.username], ['create', 'system:platform'])
   })
 
-  test('an overlap that ends while the server is down ends its tokens, once', async () => {
+  test('an overlap that ends while the server is stopped revokes its tokens, once', async () => {
     const person = await stage.invite('cy')
     const token = await person.mint({ ttl: 3600 })
     const after = await rotated(person, { overlapSeconds: 2 })
@@ -95,7 +95,7 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     assert.deepEqual(await about(person), [found])
   })
 
-  test('another rotation while the overlap runs is a conflict that says until when, unless it is forced', async () => {
+  test('another rotation during the overlap is a conflict that names the end of the overlap, unless it is forced', async () => {
     const person = await stage.invite('dee')
     const after = await rotated(person, { overlapSeconds: 600 })
     const until = await overlapOf(person)
@@ -119,7 +119,7 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     await stage.mintsAgain(last)
   })
 
-  test('a rotation after the overlap needs no force, and brings along what the overlap left to revoke', async () => {
+  test('a rotation after the overlap needs no force, and writes pending revocations of the overlap', async () => {
     const person = await stage.invite('eve')
     const token = await person.mint({ ttl: 3600 })
     await rotated(person, { overlapSeconds: 1 })
@@ -127,7 +127,7 @@ describe('a rotation with an overlap', { timeout: 240_000 }, () => {
     await stage.refused(token)
   })
 
-  test('spec.key of an update replaces both secrets of an overlap at once and revokes their tokens', async () => {
+  test('updating spec.key replaces both secrets of an overlap and revokes their tokens', async () => {
     const person = await stage.invite('fay')
     const after = await rotated(person, { overlapSeconds: 600 })
     const issued = [await person.mint(), await after.mint()]

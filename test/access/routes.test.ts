@@ -21,7 +21,7 @@ const onCollection = ['create', 'list', 'watch', 'deletecollection']
 
 type Route = { readonly method: string; readonly path: string; readonly verb: string; readonly kind: Kind }
 
-/** What discovery declares: every verb of every kind, every subresource. */
+/** The routes in discovery: every verb of every kind, every subresource. */
 function routes(): Route[] {
   return kinds
     .filter(kind => kind.served)
@@ -66,7 +66,10 @@ const signedInPages = [
   '/openapi/v3',
   '/openapi/v3/apis/management.platform.sh/v1',
 ]
-/** What everyone signed in may do by role (D27); everything else of a stranger is refused, empty, or not found. */
+/**
+ * The requests that every authenticated user may send by role (D27); other requests without permissions are denied,
+ * empty, or not found.
+ */
 const openToAll = [
   'selfsubjectreviews',
   'selfsubjectaccessreviews',
@@ -85,7 +88,7 @@ describe('every route has an authorization decision:', () => {
   })
   after(() => stage.close())
 
-  test('without a key: health and version alone', async () => {
+  test('without a key: only health and version', async () => {
     const nobody = stage.person('nobody', '')
     for (const page of publicPages) assert.equal((await nobody.ask('GET', page)).status, 200, page)
     for (const page of [...signedInPages, '/nowhere', '/apis/none/v1/nothing'])
@@ -95,7 +98,7 @@ describe('every route has an authorization decision:', () => {
     for (const page of ['/metrics', '/nowhere']) assert.equal((await fetch(stage.server.http + page)).status, 401, page)
   })
 
-  test('signed in with no rights: discovery, and questions about oneself', async () => {
+  test('authenticated without permissions: discovery and self reviews', async () => {
     for (const page of signedInPages) assert.equal((await stranger.ask('GET', page)).status, 200, page)
     assert.equal(
       (await fetch(`${stage.server.http}/metrics`, { headers: { authorization: `Bearer ${stranger.key}` } })).status,

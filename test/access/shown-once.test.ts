@@ -1,4 +1,4 @@
-// A key is shown once, and so is a token: whoever made one with plain kubectl, which shows nothing of it, is told so (D13).
+// Keys and tokens are shown once. A create with plain kubectl, which does not print them, gets a warning (D13).
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { keys, openStage, ours } from './people.ts'
 
 const told = /^299 - "the key is in spec\.key of this response and is not shown again; /
 
-test('the answer that shows a generated key warns that no other will; a dry run and a key of one’s own do not', async t => {
+test('the response with a generated key warns that the key is shown once; a dry run and a given key do not', async t => {
   const stage = await openStage()
   t.after(() => stage.close())
   const warning = async (query: string, spec: object) => {
@@ -25,7 +25,7 @@ test('the answer that shows a generated key warns that no other will; a dry run 
   assert.equal((await warning('', { key: 'k'.repeat(40) })).text, '')
 })
 
-test('the answer that shows a token warns likewise; a dry run does not', async t => {
+test('the response with a token warns likewise; a dry run does not', async t => {
   const stage = await openStage()
   t.after(() => stage.close())
   const warning = async (query: string) => {

@@ -41,7 +41,7 @@ describe('direct-cluster tokens', () => {
       .filter((spec: object) => JSON.stringify(spec).includes(word))
   }
 
-  test('an empty spec gives an hour, for the caller with all their groups (SPEC §2.5, D31)', async () => {
+  test('an empty spec yields a token for an hour, for the caller with all their groups (SPEC §2.5, D31)', async () => {
     const { status } = await must(mint(ada))
     const said = claimsIn(status.token)
     assert.equal(said.exp - said.iat, 3600)
@@ -53,7 +53,7 @@ describe('direct-cluster tokens', () => {
     assert.match(said.jti, /^[0-9a-f-]{36}$/)
   })
 
-  test('an independent library that knows the issuer alone accepts one, and nothing that was changed', async () => {
+  test('an independent library that knows only the issuer accepts a token, and rejects every modification', async () => {
     const { token } = (await must(mint(ada, { ttl: 60, scope: { clusters: [{ cluster: 'prod' }] } }))).status
     const { body: metadata, headers } = await page('/.well-known/openid-configuration')
     assert.equal(metadata.issuer, stage.server.https)
@@ -78,7 +78,7 @@ describe('direct-cluster tokens', () => {
     for (const key of keySet.keys) assert.equal(key.d, undefined, 'the private half stays here')
   })
 
-  test('a ttl of more than a day is refused, one of zero is an hour, and none outlives its key (D31)', async () => {
+  test('a ttl above a day is rejected, zero means an hour, and no token outlives its key (D31)', async () => {
     await refused(mint(ada, { ttl: 86_401 }), 422, /spec.ttl.*86400/)
     await refused(mint(ada, { ttl: -1 }), 422)
     const { exp, iat } = await claims(ada, { ttl: 0 })
@@ -88,7 +88,7 @@ describe('direct-cluster tokens', () => {
     assert.ok(short.exp - short.iat <= 120)
   })
 
-  test('a scope is taken over from the key, and may be narrower but never wider (D32)', async () => {
+  test('a token has the scope of its key, or a narrower one (D32)', async () => {
     const scope = { clusters: [{ cluster: 'prod' }, { cluster: 'dev' }] }
     const scoped = await stage.invite('scoped', { scope })
     assert.deepEqual((await claims(scoped))['platform.sh'].scope, scope)
@@ -106,7 +106,7 @@ describe('direct-cluster tokens', () => {
     await refused(mint(ada, { scope: { rules: [{ nonResourceURLs: ['/a*'] }] } }), 422)
   })
 
-  test('what a scope names twice counts once, so that it is still a token for exactly one cluster (D31)', async () => {
+  test('duplicates in a scope are removed, so that a token for exactly one cluster stays one (D31)', async () => {
     const twice = { clusters: [{ cluster: 'prod' }, { cluster: 'prod' }] }
     const keyed = await stage.invite('twice', { scope: twice })
     for (const made of [await claims(ada, { ttl: 60, scope: twice }), await claims(keyed, { ttl: 60 })]) {
@@ -115,7 +115,7 @@ describe('direct-cluster tokens', () => {
     }
   })
 
-  test('nothing is stored, a dry run gives none, and nobody else’s can be had by impersonation', async () => {
+  test('tokens are not stored, a dry run issues none, and impersonation issues none for others', async () => {
     await refused(stage.admin.ask('GET', tokens), 405)
     const dry = await must(mint(ada, {}, '?dryRun=All'))
     assert.equal(dry.status, undefined)
@@ -126,7 +126,7 @@ describe('direct-cluster tokens', () => {
     )
   })
 
-  test('signing keys are not served; a rotation signs with a new one at once, and the old one stays published (D2, D31)', async () => {
+  test('signing keys are not served; a rotation signs with a new key immediately and keeps publishing the old one (D2, D31)', async () => {
     const before = headerOf((await must(mint(ada))).status.token).kid
     for (const method of ['GET', 'POST'])
       await refused(stage.admin.ask(method, signingKeys, method === 'GET' ? undefined : {}), 404)
@@ -138,7 +138,7 @@ describe('direct-cluster tokens', () => {
     assert.deepEqual(body.keys.map((key: { kid: string }) => key.kid).sort(), [before, key].sort())
   })
 
-  test('what takes a key its ground revokes its tokens in the same commit (D33)', async () => {
+  test('weakening a key revokes its tokens in the same commit (D33)', async () => {
     const cases: [string, object, object | 'DELETE' | 'rotate', RegExp][] = [
       ['gone', {}, 'DELETE', /was deleted/],
       ['off', {}, { disabled: true }, /was disabled/],
@@ -162,7 +162,7 @@ describe('direct-cluster tokens', () => {
     }
   })
 
-  test('what takes no ground revokes nothing: a rotation with overlap, a wider scope, another description', async () => {
+  test('a rotation with overlap, a wider scope or another description revokes nothing', async () => {
     const person = await stage.invite('calm', { scope: { clusters: [{ cluster: 'dev' }] } })
     const uid = (await claims(person))['platform.sh'].key
     const { items } = await must(stage.admin.ask('GET', keys))
@@ -173,7 +173,7 @@ describe('direct-cluster tokens', () => {
     assert.deepEqual(await revoked(uid), [])
   })
 
-  test('who leaves a team, and a team that goes, take their tokens with them (D33)', async () => {
+  test('removing a member or deleting a team revokes their tokens (D33)', async () => {
     await must(
       stage.admin.ask('POST', teams, { metadata: { name: 'crew' }, spec: { users: ['leaver'], groups: ['g1', 'g2'] } }),
     )
@@ -185,7 +185,7 @@ describe('direct-cluster tokens', () => {
     assert.match((await revoked('platform:team:crew'))[0]?.reason ?? '', /team crew was deleted/)
   })
 
-  test('a revocation by hand says which tokens, since when and until when; agents may follow it and nothing else', async () => {
+  test('a manual revocation says which tokens, since when and until when; agents may only watch it', async () => {
     const { spec } = await must(stage.admin.ask('POST', revocations, { spec: { jti: 'some-id', reason: 'lost' } }))
     assert.ok(Date.parse(spec.until) - Date.parse(spec.notBefore) >= 86_400_000)
     await refused(stage.admin.ask('POST', revocations, { spec: {} }), 422, /at least one of keyUID, jti/)
@@ -199,7 +199,7 @@ describe('direct-cluster tokens', () => {
     await refused(agent.ask('POST', teams, { metadata: { name: 'x' } }), 403)
   })
 
-  test('revocations are read whole or not at all: a part would say that the others do not count; a watch that loses its right ends', {
+  test('revocations are readable as a whole or not at all; a watch that loses permission ends', {
     timeout: 120_000,
   }, async () => {
     const agent = await stage.invite('agent')

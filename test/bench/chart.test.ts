@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chartOf, colours } from '../../bench/chart.ts'
-import type { Figure } from '../../bench/figure.ts'
+import type { Figure } from '../../bench/measurement.ts'
 import { readRecord } from '../../bench/record-files.ts'
 
 const odd: Figure = {

@@ -15,7 +15,7 @@ const { server, home } = await signedIn()
 const whoami = (key: string) =>
   server.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: {}, key })
 
-test('a key is printed once, alone on standard output, and works', async () => {
+test('create prints a key once, alone on standard output, and the key works', async () => {
   const { stdout, stderr } = await home.run('create accesskey ci --ttl 7d --for-user ada --description pipeline')
   assert.match(stdout, /^plat_\w{49}\n$/)
   assert.equal(stderr, 'ownedaccesskey/ci created; the key is shown only once\n')
@@ -24,14 +24,14 @@ test('a key is printed once, alone on standard output, and works', async () => {
   assert.deepEqual([stored.spec.ttl, stored.spec.user, stored.spec.key], [604_800, 'ada', undefined])
 })
 
-test('-o connection is all a pipeline needs', async () => {
+test('-o connection contains everything that a pipeline needs', async () => {
   const connection = await home.ok('create accesskey pipeline -o connection')
   const other = await openHome()
   assert.equal(await other.ok('whoami -o name', { env: { PLATFORM_ACCESS_KEY: connection.trim() } }), 'admin\n')
   await other.close()
 })
 
-test('scopes come from flags; what is wrong with them is told at once', async () => {
+test('scopes come from flags; all invalid ones are reported together', async () => {
   await home.ok(
     'create accesskey scoped --scope-project shop --scope-virtualcluster shop/dev --scope-role platform-cli --scope-cluster edge --scope-space shop/web',
   )
@@ -54,7 +54,7 @@ test('scopes come from flags; what is wrong with them is told at once', async ()
   await home.fails(3, 'get accesskey x')
 })
 
-test('list accesskeys shows owner, last use, expiry, scope and what to look at', async () => {
+test('list accesskeys shows owner, last use, expiry, scope and flags', async () => {
   const text = await home.ok('list accesskeys')
   assert.match(text, /^NAME +OWNER +LAST-USE +EXPIRES +SCOPE +FLAGS\n/)
   assert.match(text, /^ci +ada +\d+s ago +in 6d +unscoped$/m)
@@ -62,7 +62,7 @@ test('list accesskeys shows owner, last use, expiry, scope and what to look at',
   assert.match(await home.ok('list accesskeys -o name'), /^ownedaccesskey\/admin\n/)
 })
 
-test('list accesskeys has the other forms of a list too: labels, wide, changes as they come', async () => {
+test('list accesskeys supports labels, wide output and watches', async () => {
   assert.match(await home.ok('list accesskeys -o wide'), /^NAME +OWNER/)
   assert.equal((await home.run('list accesskeys -l no=body')).stderr, 'No ownedaccesskeys found.\n')
   const child = home.start(['list', 'accesskeys', '-w'])
@@ -75,7 +75,7 @@ test('list accesskeys has the other forms of a list too: labels, wide, changes a
   await once(child, 'exit')
 })
 
-test('unused, expiring, expired and disabled are told from the key itself', () => {
+test('the key itself shows unused, expiring, expired and disabled', () => {
   const now = Date.parse('2026-06-01T00:00:00Z')
   const key = (spec: object, created = '2026-05-31T00:00:00Z', status = {}) =>
     ({
@@ -100,7 +100,7 @@ test('unused, expiring, expired and disabled are told from the key itself', () =
   )
 })
 
-test('rotate with an overlap keeps the old key for a while; without, it asks', async () => {
+test('rotate with an overlap keeps the old key for a while; without one, it prompts', async () => {
   const old = (await home.ok('create accesskey turning')).trim()
   const key = (await home.ok('rotate accesskey turning --overlap 1h')).trim()
   assert.notEqual(key, old)
@@ -118,7 +118,7 @@ test('rotate with an overlap keeps the old key for a while; without, it asks', a
   assert.deepEqual(await Promise.all([old, key, last].map(async one => (await whoami(one)).status)), [401, 401, 201])
 })
 
-test('whoever rotates the key they are signed in with stays signed in', async () => {
+test('rotating the key in use keeps the user signed in', async () => {
   const own = await openHome()
   await own.signIn(server, (await home.ok('create accesskey own')).trim())
   await own.ok('rotate accesskey own --yes')
@@ -126,7 +126,7 @@ test('whoever rotates the key they are signed in with stays signed in', async ()
   await own.close()
 })
 
-test('a new key that could not be kept is printed all the same: nobody is shut out by a disk', async () => {
+test('a new key that could not be stored is printed, so that a full disk locks nobody out', async () => {
   const own = await openHome()
   await own.signIn(server, (await home.ok('create accesskey unkept')).trim())
   mkdirSync(join(own.directory, `.config/platform/contexts.json.${process.pid}.tmp`)) // where it is written first
@@ -140,7 +140,7 @@ test('a new key that could not be kept is printed all the same: nobody is shut o
   await own.close()
 })
 
-test('whoami of a key of a team says that it is one, what it is confined to and when it ends', async () => {
+test('whoami of a team key shows the team, the scope and the expiry', async () => {
   await home.ok('create team keyed')
   const make = async (name: string, more: string) =>
     (await home.ok(`create accesskey ${name} --for-team keyed -o connection${more}`)).trim()
@@ -152,7 +152,7 @@ test('whoami of a key of a team says that it is one, what it is confined to and 
   assert.match(await home.ok('whoami', { env: wide }), /^Scope: +all permissions of its owner\nExpires: +never$/m)
 })
 
-test('whoami tells the end of the secret that was used: the old one of a rotation ends with the overlap, the new one with its key', async () => {
+test('whoami shows the expiry of the secret in use: the old one expires with the overlap, the new one with its key', async () => {
   for (const [name, more, life] of [
     ['turned-ending', '--ttl 7d', 'in [67]d'],
     ['turned-lasting', '', 'never'],
@@ -168,7 +168,7 @@ test('whoami tells the end of the secret that was used: the old one of a rotatio
   }
 })
 
-test('what others have written moves no cursor: control characters are shown as marks', async () => {
+test('control characters of other users are shown as marks', async () => {
   const group = 'a\x1b[2Jb\rc'
   await home.ok(['create', 'team', 'escapes', '--group', group])
   const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
@@ -183,7 +183,7 @@ test('what others have written moves no cursor: control characters are shown as 
   assert.match(await home.ok('whoami', { env }), /through group a�\[2Jb�c/)
 })
 
-test('disable and enable count for the next request', async () => {
+test('disable and enable affect the next request', async () => {
   await home.ok('create accesskey switched')
   assert.equal(await home.ok('disable accesskey switched'), 'ownedaccesskey/switched disabled\n')
   const rotated = await home.run('rotate accesskey switched --yes')
@@ -198,7 +198,7 @@ test('disable and enable count for the next request', async () => {
   assert.match(await home.ok('delete accesskey switched --yes'), /deleted/)
 })
 
-test('a token is a signed JWT with the scope and time that were asked for', async () => {
+test('a token is a signed JWT with the requested scope and lifetime', async () => {
   const token = await home.ok('create token --ttl 10m --scope-cluster edge')
   const [, claims = ''] = token.split('.')
   const { iat, exp, 'platform.sh': own } = JSON.parse(Buffer.from(claims, 'base64url').toString())
@@ -206,7 +206,7 @@ test('a token is a signed JWT with the scope and time that were asked for', asyn
   assert.match(await home.fails(1, 'create token --ttl 2w'), /--ttl "2w": .* at most 86400 seconds \(1d\)/)
 })
 
-test('what is told to whoever makes a token with kubectl is not told here, where it is printed', async () => {
+test('the kubectl warning about tokens is not shown here, because the token is printed', async () => {
   const stdin = 'apiVersion: management.platform.sh/v1\nkind: DirectClusterEndpointToken\n'
   for (const args of ['create token', 'create -f -', 'create -f - -o value']) {
     const { stdout, stderr } = await home.run(args, { stdin })
@@ -215,7 +215,7 @@ test('what is told to whoever makes a token with kubectl is not told here, where
   }
 })
 
-test('teams: made with members, and changed one by one without losing another change', async () => {
+test('teams are created with members, and concurrent changes of members are kept', async () => {
   assert.equal(await home.ok('create team web --user ada --group front --display-name Web'), 'team/web created\n')
   await Promise.all(['b', 'c', 'd'].map(user => home.ok(`team add-user web ${user}`)))
   assert.equal(await home.ok('team add-group web back'), 'team/web changed\n')
@@ -240,7 +240,7 @@ test('--dry-run=server changes neither keys nor teams', async () => {
   assert.equal(JSON.parse(await home.ok('get accesskey deploy -o json')).spec.disabled, undefined)
 })
 
-test('can-i, why and who-can answer from the server, with exit codes for scripts', async () => {
+test('can-i, why and who-can respond from the server, with exit codes for scripts', async () => {
   const ada = await openHome()
   await ada.signIn(server, (await home.ok('create accesskey ada --for-user ada')).trim())
   assert.equal(await home.ok('can-i update team web'), 'yes\n')
@@ -274,7 +274,7 @@ test('can-i, why and who-can answer from the server, with exit codes for scripts
   await ada.close()
 })
 
-test('why about somebody else says nothing of a scope, in no form: a scope is of a key, and nobody’s key is asked about', async () => {
+test('why about another user contains no scope in any format, because no key is involved', async () => {
   const key = await home.ok('create accesskey narrow --ttl 1h --scope-role platform-cli -o connection')
   const narrow = { env: { PLATFORM_ACCESS_KEY: key.trim() } }
   const hasScope = async (form: string) => {

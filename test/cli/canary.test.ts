@@ -13,7 +13,7 @@ import { withTerminal } from '../support/terminal.ts'
 const canary = 'canary-7f3e1c9a55d24b'
 const { server, home } = await signedIn({ args: ['--log-level', 'debug'] })
 
-test('a canary through every command is on no disk, in no log and in no argument', async () => {
+test('a canary used in every command is on no disk, in no log and in no argument', async () => {
   const canaries = openCanaries()
   canaries.note(canary)
   const said: string[] = []
@@ -52,7 +52,7 @@ test('a canary through every command is on no disk, in no log and in no argument
   for (const text of [...said, server.output()]) assert.equal(canaries.in(text), undefined, text)
 })
 
-test('a key is in its own file alone, at the server in those of the administrator', () => {
+test('a key is only in its own file, and on the server in the files of the administrator', () => {
   const keys = openCanaries()
   keys.note(server.adminKey)
   assert.deepEqual(keys.below(home.directory), ['.local/share/platform/keys/127.0.0.1'])
@@ -73,7 +73,7 @@ const allArguments = () =>
     })
 
 await withTerminal(() => {
-  test('what is typed at a prompt is in no history of the shell that was typed into, nor an argument meanwhile', async () => {
+  test('input at a prompt is not in the shell history, and never an argument', async () => {
     const typed = 'canary-typed-at-a-prompt'
     const histories = join(home.directory, 'bash_history')
     const env = { HISTFILE: histories, PS1: 'ready> ', BASH_SILENCE_DEPRECATION_WARNING: '1' }
@@ -108,22 +108,22 @@ await withTerminal(() => {
   })
 })
 
-/** What would start a program past the home: names of modules and functions, and the program's own file. */
+/** Code that starts a program without the test home: names of modules and functions, and the program's own file. */
 const pastTheDoor = /child_process|support\/exec\.ts|\bopenTerminal\b|import\.meta\.dirname.*bin\/platform/
 
-test('every test of test/cli ends with that look, and starts programs by its home alone', () => {
+test('every test of test/cli ends with that check, and starts programs only through its home', () => {
   const own = readdirSync(import.meta.dirname).filter(name => name.endsWith('.ts'))
   assert.ok(own.length > 20)
   const problems = own.flatMap(name => {
     const lines = readFileSync(join(import.meta.dirname, name), 'utf8').split('\n')
     const past = lines.flatMap((line, at) =>
-      // What a type says starts nothing, nor does this very rule.
+      // Types start nothing, and neither does this rule.
       !/^import type |^const pastTheDoor/.test(line) && pastTheDoor.test(line)
         ? [`${name}:${at + 1} ${line.trim()}`]
         : [],
     )
     const has = (part: string) => lines.some(line => line.includes(part))
-    // What signedIn opens, it closes.
+    // signedIn closes everything that it opens.
     const isClosed = has('await signedIn(') || (has('openHome(') && has('.close()'))
     return [...past, ...(isClosed ? [] : [`${name} opens no home, or does not close it`])]
   })
@@ -134,7 +134,7 @@ test('every test of test/cli ends with that look, and starts programs by its hom
   )
 })
 
-test('the look at the end of a test finds what was left, in whatever form, said or handed on', async () => {
+test('the check at the end of a test finds leaked values, in any encoding, in output and arguments', async () => {
   const value = 'canary-that-was-lost'
   const lost = async (work: (other: CliHome) => Promise<unknown>) => {
     const other = await openHome()

@@ -33,7 +33,7 @@ test('the example of the documentation runs', async () => {
   assert.equal(stdout, "[ 'ada' ]\nlibrary\nADDED library [ 'user' ]\nMODIFIED library [ 'password', 'user' ]\n")
 })
 
-test('objects have the types of their kind, and errors are the server’s own', async () => {
+test('objects have the types of their kind, and errors come from the server', async () => {
   const teams = connect(server.http, server.adminKey).of(Team)
   const { metadata, spec } = await teams.create({ metadata: { name: 'typed' }, spec: { users: ['ada'] } })
   const users: readonly string[] | undefined = spec?.users
@@ -51,7 +51,7 @@ test('objects have the types of their kind, and errors are the server’s own', 
   })
 })
 
-test('an address or a key that cannot be right is told at once, and a key is not repeated', () => {
+test('an invalid address or key is rejected immediately, and the message does not contain the key', () => {
   for (const url of ['', 'plane.example', 'ftp://plane.example'])
     assert.throws(() => connect(url, server.adminKey), /^TypeError: the server must be a URL, such as https:/)
   assert.throws(() => connect(server.https, ''), /^TypeError: the key is empty/)
@@ -65,7 +65,7 @@ test('an address or a key that cannot be right is told at once, and a key is not
     )
 })
 
-test('a watch goes on after the connection broke, and lists anew where its place is not known any more', async () => {
+test('a watch resumes after a broken connection, and lists again if its resourceVersion is expired', async () => {
   let breaks = 0
   const fetch: Fetch = async (url, init) => {
     if (!url.includes('watch=true')) return globalThis.fetch(url, init)
@@ -93,7 +93,7 @@ test('a watch goes on after the connection broke, and lists anew where its place
   await teams.delete('meanwhile')
 })
 
-test('reads are tried again, writes only where the server says that nothing happened (D51)', async () => {
+test('reads are retried, writes only if the server reports that nothing happened (D51)', async () => {
   const answers = (...list: (Response | Error)[]): { fetch: Fetch; calls: () => number } => {
     let at = 0
     return {

@@ -13,7 +13,7 @@ import { signedIn } from '../support/cli-home.ts'
 const root = join(import.meta.dirname, '../..')
 const { server, home } = await signedIn({ storage: 'memory' })
 
-test('every row of the table loads the command that it names', async () => {
+test('every row of the table loads its command', async () => {
   for (const row of commands) assert.deepEqual((await loaded(row)).words, row.words)
 })
 
@@ -30,7 +30,7 @@ test('every command has an example, and every example can be typed', async () =>
   }
 })
 
-/** What may come from the environment comes from there. */
+/** Environment variables are read only from the environment. */
 const needed = ({ flags }: Command) =>
   Object.fromEntries(
     Object.values(flags).flatMap(flag =>
@@ -38,7 +38,7 @@ const needed = ({ flags }: Command) =>
     ),
   )
 
-test('--help and help say the same on standard output; no command is a usage error on standard error', async () => {
+test('--help and help print the same on standard output; no command is a usage error on standard error', async () => {
   const help = await home.ok('run --help')
   assert.match(help, /^Run a program.*\n\nExamples:\n/)
   assert.equal(await home.ok('help run'), help)
@@ -79,7 +79,7 @@ test('completion offers commands, flags, values, kinds, contexts and live names'
   await home.signIn(server)
 })
 
-test('a shell that has no script is told which have', async () => {
+test('a shell without a script gets the list of supported shells', async () => {
   assert.match(await home.fails(2, 'completion tcsh'), /must be bash, zsh, fish/)
 })
 

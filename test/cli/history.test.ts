@@ -24,7 +24,7 @@ before(async () => {
 })
 after(() => closeAll(home.close, server.stop))
 
-test('history says who changed which keys when, newest first, and never a value', async () => {
+test('history shows who changed which keys when, newest first, and never a value', async () => {
   const text = await home.ok('history secret db')
   assert.equal(
     text.replaceAll(/\d+s ago/g, 'now'),
@@ -49,7 +49,7 @@ test('history says who changed which keys when, newest first, and never a value'
   assert.match(await home.fails(3, 'history secret nothing'), /"nothing" not found/)
 })
 
-test('diff shows which keys are equal and which are not, without their values: 0 equal, 1 different', async () => {
+test('diff shows which keys differ, without their values: 0 equal, 1 different', async () => {
   const differs = await home.run('diff secret db@1 db@3')
   assert.deepEqual(
     [differs.code, differs.stdout],
@@ -81,7 +81,7 @@ test('diff shows which keys are equal and which are not, without their values: 0
   for (const text of [differs.stdout, back.stdout, stdout]) assert.doesNotMatch(text, /canary|shop/)
 })
 
-test('a version that is not there, and words that are none, are told', async () => {
+test('missing versions and invalid version names are reported', async () => {
   assert.match(await home.fails(3, 'diff secret db@1 db@9'), /version 9 not found in sharedsecrets "db"/)
   assert.match(await home.fails(2, 'diff secret db@x db@1'), /"db@x" must be NAME or NAME@VERSION, such as db@3/)
   assert.match(await home.fails(2, 'rollback secret db'), /"db" must be NAME@VERSION, such as db@3/)
@@ -89,7 +89,7 @@ test('a version that is not there, and words that are none, are told', async () 
   assert.match(await home.fails(2, 'rollback secret db@3'), /--yes/)
 })
 
-test('rollback writes the data of a version, all of it and nothing else, as a new version', async () => {
+test('rollback writes all data of a version, and nothing else, as a new version', async () => {
   assert.equal(
     await home.ok('rollback secret db@3 --dry-run=server'),
     'sharedsecret/db would be rolled back to version 3: password changed, user added\n',
@@ -110,7 +110,7 @@ test('rollback writes the data of a version, all of it and nothing else, as a ne
   assert.match(await home.ok('history secret db --no-headers'), /^7\* /)
 })
 
-test('secrets of a project have a history too; one that follows another has none and cannot go back', async () => {
+test('secrets of a project have a history too; one that follows another has none and cannot be rolled back', async () => {
   await set('app', 'canary-one', ' --project shop')
   await set('app', 'canary-two', ' --project shop')
   assert.equal(await home.ok('history secret app --project shop -o name'), 'app@2\napp@1\n')
@@ -132,7 +132,7 @@ test('secrets of a project have a history too; one that follows another has none
   assert.match(await home.fails(1, 'rollback secret app@2 --project shop --yes'), /spec.data/)
 })
 
-test('who may read a secret and not its history is told so: exit 5', async () => {
+test('a caller who may read a secret but not its history gets exit code 5', async () => {
   const eve = await openHome()
   await eve.signIn(server, (await home.ok('create accesskey eve --for-user eve')).trim())
   const access = [{ verbs: ['get'], users: ['eve'] }]
@@ -146,7 +146,7 @@ test('who may read a secret and not its history is told so: exit 5', async () =>
 })
 
 await withTerminal(() => {
-  test('at a terminal a rollback says what it changes and asks', async () => {
+  test('at a terminal a rollback shows its changes and prompts', async () => {
     const terminal = home.terminal('rollback secret db@3')
     await terminal.sees(/password changed, user added.*\[y\/N\] $/s)
     terminal.type('n\r')

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openHome } from '../support/cli-home.ts'
-import { findDesktop, inSession, withDesktop } from '../support/desktop.ts'
+import { findDesktop, inSession, withDesktop } from '../support/desktop-tools.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 const found = await findDesktop()
@@ -14,7 +14,7 @@ before(async () => {
 after(() => server.stop())
 
 withDesktop(found, 'gnome-keyring-daemon', desktop => {
-  test('login puts the key into the keychain and into no file; every command finds it there, and logout takes it out', async () => {
+  test('login stores the key in the keychain and in no file; every command finds it there, and logout removes it', async () => {
     // No file at all may hold a key: the keychain does.
     const home = await openHome({ mayHold: /^$/ })
     try {

@@ -7,13 +7,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { signedIn } from '../support/cli-home.ts'
 import { findKubectls } from '../support/kubectl.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 
 // Looked for before any test is known: what is awaited between them is waited for by none.
 const [kubectl] = (await findKubectls()).toReversed()
 const { server, home } = await signedIn({ storage: 'memory' })
 
-test('a kubeconfig has a program for a user, and no key', async () => {
+test('a kubeconfig contains an exec plugin, and no key', async () => {
   const text = await home.ok('kubeconfig')
   assert.match(text, /command: /)
   assert.match(text, /- credential\n/)
@@ -22,7 +22,7 @@ test('a kubeconfig has a program for a user, and no key', async () => {
   assert.equal(credential.status.token, server.adminKey)
 })
 
-test('--merge keeps what others have in the file, comments included, and can be done again', async () => {
+test('--merge keeps other entries and comments of the file, and can be repeated', async () => {
   const file = join(home.directory, '.kube/config')
   mkdirSync(join(home.directory, '.kube'))
   const theirs =
@@ -43,7 +43,7 @@ test('--merge keeps what others have in the file, comments included, and can be 
   }
 })
 
-test('--merge waits for kubectl, which keeps the same lock, and says so; then it goes on', async () => {
+test('--merge waits for kubectl, which uses the same lock, and says so; then it continues', async () => {
   const file = join(home.directory, 'waited')
   writeFileSync(`${file}.lock`, '', { mode: 0 })
   const child = home.start(['kubeconfig', '--merge'], { env: { KUBECONFIG: file } })
@@ -60,7 +60,7 @@ test('--merge waits for kubectl, which keeps the same lock, and says so; then it
   )
 })
 
-test('PLATFORM_NAMESPACE counts in a kubeconfig before the namespace of the context', async () => {
+test('PLATFORM_NAMESPACE takes precedence over the namespace of the context in a kubeconfig', async () => {
   const namespaceIn = async (env: NodeJS.ProcessEnv) =>
     /^ +namespace: (.*)$/m.exec(await home.ok('kubeconfig', { env }))?.[1]
   assert.equal(await namespaceIn({}), undefined)
@@ -72,7 +72,7 @@ test('PLATFORM_NAMESPACE counts in a kubeconfig before the namespace of the cont
   )
 })
 
-test('--merge without a home has no place, and makes none of that name', async () => {
+test('--merge without a home directory fails, and creates no directory', async () => {
   const env = {
     HOME: undefined,
     XDG_CONFIG_HOME: join(home.directory, '.config'),
@@ -91,13 +91,13 @@ test('without kubectl, platform kubectl says where to get it', async () => {
 if (!kubectl) notRun('kubectl ≥ 1.29')
 else {
   const env = () => ({ PATH: `${join(home.directory, 'bin')}:${process.env['PATH']}` })
-  test('kubectl works with the kubeconfig, and through platform kubectl, whose file is gone afterwards', async () => {
+  test('kubectl works with the kubeconfig, and through platform kubectl, whose file is deleted afterwards', async () => {
     mkdirSync(join(home.directory, 'bin'))
     writeFileSync(join(home.directory, 'bin/kubectl'), `#!/bin/sh\nexec ${kubectl.file} "$@"\n`, { mode: 0o755 })
     const file = join(home.directory, 'platform.kubeconfig')
     writeFileSync(file, await home.ok('kubeconfig'))
     const whoami = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}']
-    // kubectl asks the program that its own platform names, and that is told on.
+    // kubectl runs the program that its own platform names, and that is passed on.
     const { stdout: its } = await home.by(['platform', 'kubeconfig'])
     writeFileSync(`${file}-by`, its)
     for (const one of [file, `${file}-by`]) {

@@ -15,7 +15,7 @@ const { server, home } = await signedIn()
 const team = (name: string, more = '') =>
   `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata:\n  name: ${name}\n  labels: {tier: front}\nspec:\n  users: [ada]\n${more}`
 
-test('every kind that can be listed is listed, and its sample can be created, got and deleted', async () => {
+test('every listable kind is listed, and its sample can be created, read and deleted', async () => {
   for (const kind of kinds.filter(one => one.served && one.verbs.includes('list'))) {
     await home.ok(`list ${kind.plural} -o json`)
     if (!kind.verbs.includes('delete')) continue
@@ -29,7 +29,7 @@ test('every kind that can be listed is listed, and its sample can be created, go
   }
 })
 
-test('a file may have many objects; all are tried, and each that fails is told', async () => {
+test('a file may contain many objects; all are processed, and each failure is reported', async () => {
   writeFileSync(join(home.directory, 'teams.yaml'), `${team('one')}---\n# a comment\n---\n${team('two')}`)
   assert.equal(
     await home.ok('create -f teams.yaml --dry-run=server'),
@@ -53,7 +53,7 @@ test('a file may have many objects; all are tried, and each that fails is told',
   assert.match(await home.ok('get team one -o yaml'), /^apiVersion: management.platform.sh\/v1\nkind: Team\n/)
 })
 
-test('create -f with -n takes no object that names another namespace; nothing is made', async () => {
+test('create -f with -n rejects objects of another namespace, and creates nothing', async () => {
   const of = (name: string, namespace: string) =>
     `apiVersion: management.platform.sh/v1\nkind: SharedSecret\nmetadata: {name: ${name}, namespace: ${namespace}}\n`
   const stdin = `${of('one', 'here')}---\n${of('two', 'there')}`
@@ -65,7 +65,7 @@ test('create -f with -n takes no object that names another namespace; nothing is
   await home.ok('create -f - -n here', { stdin: of('one', 'here') })
 })
 
-test('exit codes tell what went wrong: 2 usage, 3 not found, 5 forbidden, 7 unavailable', async () => {
+test('exit codes show the failure: 2 usage, 3 not found, 5 forbidden, 7 unavailable', async () => {
   assert.match(await home.fails(2, 'get teem x'), /unknown kind "teem"; did you mean team\?/)
   assert.match(await home.fails(2, 'gett team'), /did you mean platform get/)
   assert.match(await home.fails(2, 'get team one --outptu json'), /unknown flag --outptu; did you mean --output\?/)
@@ -94,13 +94,13 @@ test('exit codes tell what went wrong: 2 usage, 3 not found, 5 forbidden, 7 unav
   await eve.close()
 })
 
-test('a field that a kind does not have is refused, as kubectl does', async () => {
+test('an unknown field is rejected, as by kubectl', async () => {
   const said = await home.fails(1, 'create -f -', { stdin: team('strict', '  usres: [eve]\n') })
   assert.match(said, /strict decoding error: unknown field "spec.usres"/)
   await home.fails(3, 'get team strict')
 })
 
-test('a key or token made from a file is shown this once, and told of where a form leaves it out', async () => {
+test('a key or token created from a file is shown once, with a warning if the format omits it', async () => {
   const key = (name: string) =>
     JSON.stringify({ apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey', metadata: { name } })
   const made = await home.run('create -f -', { stdin: key('filed') })
@@ -123,7 +123,7 @@ test('a key or token made from a file is shown this once, and told of where a fo
   )
 })
 
-test('nothing found is told on standard error, with the place', async () => {
+test('an empty result is reported on standard error, with the location', async () => {
   const nothing = async (args: string) => {
     const { code, stdout, stderr } = await home.run(args)
     assert.deepEqual([code, stdout], [0, ''])
@@ -138,7 +138,7 @@ test('nothing found is told on standard error, with the place', async () => {
   )
 })
 
-test('-w prints what is there and every change, until it is ended', async () => {
+test('-w prints existing objects and every change, until it is stopped', async () => {
   const child = home.start(['get', 'teams', '-w', '-o', 'json'])
   let text = ''
   child.stdout?.on('data', chunk => {
@@ -157,7 +157,7 @@ test('-w prints what is there and every change, until it is ended', async () => 
   await once(child, 'exit')
 })
 
-test('nothing is deleted unasked', async () => {
+test('nothing is deleted without confirmation', async () => {
   await home.ok('create -f -', { stdin: team('kept') })
   assert.match(await home.fails(2, 'delete team kept'), /Delete team\/kept on .*--yes/)
   assert.equal(await home.ok('delete team kept --dry-run=server'), 'team/kept deleted (dry run)\n')
@@ -165,7 +165,7 @@ test('nothing is deleted unasked', async () => {
 })
 
 await withTerminal(() => {
-  test('at a terminal a deletion is asked about: no is no, y is yes', async () => {
+  test('at a terminal a delete prompts: n means no, y means yes', async () => {
     for (const [answer, code] of [
       ['\r', 1],
       ['y\r', 0],

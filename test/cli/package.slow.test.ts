@@ -37,7 +37,7 @@ before(async () => {
 })
 after(() => home.close())
 
-test('it holds the built program, its types and no source or test', () => {
+test('it contains the built program, its types and no sources or tests', () => {
   const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
   for (const wanted of ['bin/platform.js', 'dist/cmd/platform.js', 'dist/client/library.d.ts', 'LICENSE', 'README.md'])
     assert.ok(files.includes(wanted), wanted)
@@ -47,7 +47,7 @@ test('it holds the built program, its types and no source or test', () => {
   )
 })
 
-test('the program tells its version, and what it does where nothing is set up', async () => {
+test('the program prints its version, and what to do without a setup', async () => {
   assert.equal((await home.exec('version')).stdout, `${manifest.version}\n`)
   assert.match((await home.exec('run --help')).stdout, /^Run a program/)
   assert.equal((await home.exec('vcluster defaults')).code, 0)

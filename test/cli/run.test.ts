@@ -1,4 +1,4 @@
-// `platform run` beyond the environment: files, masks, changes, and the service being away.
+// `platform run` beyond the environment: files, masks, changes, and an unreachable server.
 
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test'
 import { fingerprintOf } from '../../src/cli/login/trust.ts'
 import { type CliHome, openHome, signedIn } from '../support/cli-home.ts'
 import { openFiu } from '../support/fiu.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 import { eventually } from '../support/wire.ts'
 
 const { server, home } = await signedIn()
@@ -20,7 +20,7 @@ before(async () => {
 })
 
 const node = process.execPath
-/** Prints the value, and stays until it is told to go with 9. */
+/** Prints the value, and runs until a signal ends it with 9. */
 const stay = 'process.on("SIGUSR1", () => process.exit(9)); setInterval(() => {}, 1e6); console.log(process.env.token)'
 const reading = (child: ChildProcess) => {
   let text = ''
@@ -32,7 +32,7 @@ const reading = (child: ChildProcess) => {
   }
 }
 
-test('--file gives a value as a file of its owner alone, not in the environment, and removes it', async () => {
+test('--file writes a value to a private file, not to the environment, and deletes it', async () => {
   const path = join(home.directory, 'token')
   const code = `const fs = require('node:fs'); console.log(fs.readFileSync('${path}', 'utf8'), (fs.statSync('${path}').mode & 0o777).toString(8), process.env.token)`
   const { stdout } = await home.exec(['run', '-s', 'app', '--file', `token=${path}`, '--', node, '-e', code])
@@ -49,7 +49,7 @@ test('--file gives a value as a file of its owner alone, not in the environment,
   assert.match(said, /the directory does not exist/)
 })
 
-test('flags of a program that is not behind -- are refused with where they belong', async () => {
+test('flags of a program before -- are rejected, with the right position', async () => {
   assert.match(
     await home.fails(2, 'run -s app sh -c env'),
     /unknown flag -c\n.*put the program and its arguments after --/,
@@ -63,7 +63,7 @@ test('--mask keeps values out of both streams', async () => {
   assert.deepEqual([stdout, stderr], ['a ***\n', '***\n'])
 })
 
-test('--watch starts the program anew when a value changes, and a key that ended leaves it running', async t => {
+test('--watch restarts the program when a value changes; an expired key keeps it running', async t => {
   const key = (await home.ok('create accesskey watcher')).trim()
   const own = await openHome()
   t.after(() => own.close())
@@ -86,7 +86,7 @@ test('--watch starts the program anew when a value changes, and a key that ended
   assert.equal(code, 9)
 })
 
-test('--watch that began with the last known values follows as soon as the service is back', async () => {
+test('--watch that started with cached values follows the server once it is reachable', async () => {
   const env = { PLATFORM_PASSPHRASE: 'correct horse', XDG_STATE_HOME: join(home.directory, 'back') }
   await home.ok('set secret back token=-', { stdin: 'canary-before' })
   assert.equal((await home.run(['run', '-s', 'back', '--', 'true'], { env })).code, 0)
@@ -111,7 +111,7 @@ test('--watch that began with the last known values follows as soon as the servi
   assert.deepEqual(await once(child, 'exit'), [9, null])
 })
 
-test('a key that expires while --watch follows leaves the program running, and is told', async t => {
+test('a key that expires during --watch keeps the program running, with a warning', async t => {
   const key = (await home.ok('create accesskey brief --ttl 1h')).trim()
   const own = await openHome()
   t.after(() => own.close())
@@ -133,7 +133,7 @@ test('a key that expires while --watch follows leaves the program running, and i
   assert.deepEqual(await once(child, 'exit'), [9, null])
 })
 
-test('--watch ends a program that ignores SIGTERM, and starts the next one', async () => {
+test('--watch kills a program that ignores SIGTERM, and starts the next one', async () => {
   const code = `process.on('SIGTERM', () => console.log('ignored')); ${stay}`
   const child = home.start(['run', '-s', 'app', '--watch', '--', node, '-e', code])
   const until = reading(child)
@@ -145,14 +145,14 @@ test('--watch ends a program that ignores SIGTERM, and starts the next one', asy
   await home.ok('set secret app token=-', { stdin: 'canary-two' })
 })
 
-test('a key of any name is a variable of the program, whatever it means elsewhere', async () => {
+test('a key of any name becomes a variable of the program', async () => {
   for (const key of ['__proto__', 'constructor'])
     await home.ok(['set', 'secret', 'odd', `${key}=-`], { stdin: `canary-${key}` })
   const { stdout, stderr } = await home.run(['run', '-s', 'odd', '--', 'sh', '-c', 'echo $__proto__ $constructor'])
   assert.equal(stdout, 'canary-__proto__ canary-constructor\n', stderr)
 })
 
-test('signals go through where an older Node hands over to the pinned one', async () => {
+test('signals are forwarded where an older Node starts the pinned one', async () => {
   const older = join(home.directory, 'older.mjs')
   writeFileSync(older, "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.0.0' } })")
   const names = ['SIGUSR1', 'SIGUSR2', 'SIGQUIT', 'SIGHUP', 'SIGTERM']
@@ -171,7 +171,7 @@ test('signals go through where an older Node hands over to the pinned one', asyn
   assert.deepEqual(await once(child, 'exit'), [130, null])
 })
 
-test('a program that ignores SIGTERM is left to itself without --watch, and its end is still its own', async () => {
+test('a program that ignores SIGTERM keeps running without --watch, and determines the exit code', async () => {
   const code = `process.on('SIGTERM', () => console.log('ignored')); ${stay}`
   const child = home.start(['run', '-s', 'app', '--', node, '-e', code])
   const until = reading(child)
@@ -183,7 +183,7 @@ test('a program that ignores SIGTERM is left to itself without --watch, and its 
   assert.deepEqual(await once(child, 'exit'), [9, null])
 })
 
-test('while the service is away the last known values are used, encrypted on disk, unless nobody wants that', async () => {
+test('while the server is unreachable the cached values are used, encrypted on disk, unless disabled', async () => {
   const env = { PLATFORM_PASSPHRASE: 'correct horse' }
   const args = ['run', '-s', 'app', '--', node, '-e', 'process.stdout.write(process.env.token)']
   assert.equal((await home.exec(args, { env })).stdout, 'canary-two')
@@ -234,7 +234,7 @@ async function keepsCopy(name: string, how: Parameters<CliHome['exec']>[1], why:
   assert.deepEqual(copies(), before)
 }
 
-test('a disk that takes no more bytes leaves the copy that was there, whole, and nothing else', () =>
+test('a full disk keeps the previous copy, and leaves nothing else', () =>
   // No file may grow beyond a size that the copy has, and nothing else.
   keepsCopy(
     'full',
@@ -245,7 +245,7 @@ test('a disk that takes no more bytes leaves the copy that was there, whole, and
 const fiu = await openFiu()
 after(() => fiu?.close())
 if (fiu) {
-  test('a backup for which there is no space names its file, and leaves nothing of it', async () => {
+  test('a backup without disk space names its file, and leaves no partial file', async () => {
     const file = join(home.directory, 'full.backup')
     const { code, stderr } = await home.exec(`backup ${file} --data ${server.directory}`, {
       env: fiu.failing('posix/io/sync/fsync', constants.errno.ENOSPC),
@@ -256,7 +256,7 @@ if (fiu) {
       [],
     )
   })
-  test('a disk that turns out to be full when the copy is to be kept for good leaves the one that was there', () =>
+  test('a disk that is full at the final rename keeps the previous copy', () =>
     keepsCopy(
       'no-space',
       { env: fiu.failing('posix/io/sync/fsync', constants.errno.ENOSPC) },
@@ -264,7 +264,7 @@ if (fiu) {
     ))
 } else notRun('libfiu')
 
-test('a copy that cannot be written is told, and the program runs', async () => {
+test('a copy that cannot be written is reported, and the program runs', async () => {
   await home.ok('set secret late token=-', { stdin: 'canary' })
   const state = join(home.directory, 'state')
   mkdirSync(state)

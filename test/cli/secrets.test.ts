@@ -26,7 +26,7 @@ test('values come from arguments with a warning, from files and standard input w
   )
 })
 
-test('values come out as they are: raw bytes, text, JSON and YAML', async () => {
+test('values are printed unchanged: raw bytes, text, JSON and YAML', async () => {
   assert.equal(await home.ok('get secret db.note -o value'), 'a=b')
   const { stdout } = await home.exec('get secret db.blob -o json')
   assert.deepEqual(JSON.parse(stdout), { blob: { base64: 'AP8K' } })
@@ -39,7 +39,7 @@ test('values come out as they are: raw bytes, text, JSON and YAML', async () => 
   assert.match(await home.fails(3, 'get secret nothing'), /"nothing" not found/)
 })
 
-test('-o value works with the kind’s own name too', async () => {
+test('-o value works with the name of the kind too', async () => {
   assert.equal(await home.ok('get sharedsecret db.note -o value'), 'a=b')
   assert.equal(await home.ok('get secrets db.note -o value'), 'a=b')
   await home.ok('set secret own k=- --project shop', { stdin: 'v' })
@@ -50,7 +50,7 @@ test('-o value works with the kind’s own name too', async () => {
   assert.match(await home.fails(2, 'get sharedsecrets -o value'), /one value of a secret/)
 })
 
-test('every byte comes out as it went in: through a file, standard input, a pipe and every form', async () => {
+test('every byte is preserved: through a file, standard input, a pipe and every format', async () => {
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at))
   writeFileSync(join(home.directory, 'all'), bytes)
   await home.ok('set secret bytes all=@all')
@@ -73,7 +73,7 @@ test('every byte comes out as it went in: through a file, standard input, a pipe
   for (const name of ['bytes', 'bytes-json', 'bytes-yaml']) await home.ok(`delete secret ${name} --yes`)
 })
 
-test('a value with line breaks and quotes goes through every form and back', async () => {
+test('a value with line breaks and quotes survives every format', async () => {
   const value = 'it\'s "quoted"\n$HOME `id` \\ end\n'
   await home.ok('set secret odd value=-', { stdin: value })
   for (const form of ['dotenv', 'json', 'yaml', 'shell']) {
@@ -90,7 +90,7 @@ test('a value with line breaks and quotes goes through every form and back', asy
   )
 })
 
-test('--dry-run=server asks the server and changes nothing', async () => {
+test('--dry-run=server sends the request and changes nothing', async () => {
   assert.equal(
     await home.ok('set secret dry a=- --dry-run=server', { stdin: 'x' }),
     'sharedsecret/dry created (dry run)\n',
@@ -106,7 +106,7 @@ test('--dry-run=server asks the server and changes nothing', async () => {
   assert.match(await home.fails(1, 'import secret db -f - --format json --dry-run=server', full), /more than 524288/)
 })
 
-test('the namespace is the context’s, else default', async () => {
+test('the namespace comes from the context, and defaults to default', async () => {
   await home.ok('set secret where a=- -n build', { stdin: 'in build' })
   await home.ok('context use 127.0.0.1 -n build')
   assert.equal(await home.ok('get secret where.a'), 'in build')
@@ -116,7 +116,7 @@ test('the namespace is the context’s, else default', async () => {
   await home.ok('delete secret where -n build --yes')
 })
 
-test('in a.b.c the longest name that exists wins, and --key settles it', async () => {
+test('in a.b.c the longest existing name wins, and --key is explicit', async () => {
   await home.ok('set secret a b.c=-', { stdin: 'key b.c of a' })
   assert.equal(await home.ok('get secret a.b.c'), 'key b.c of a')
   await home.ok('set secret a.b c=-', { stdin: 'key c of a.b' })
@@ -127,7 +127,7 @@ test('in a.b.c the longest name that exists wins, and --key settles it', async (
   assert.equal(await home.ok('get secret a.b --key c'), 'key c of a.b')
 })
 
-test('what the server would refuse is refused before it is sent, without the value', async () => {
+test('input that the server would reject is rejected before it is sent, without the value', async () => {
   assert.match(await home.fails(2, ['set', 'secret', 'x', 'sp ace=hunter2']), /the key "sp ace" must be/)
   assert.match(await home.fails(2, ['set', 'secret', 'x', 'a=1', 'a=2']), /"a" is given twice/)
   assert.match(await home.fails(2, 'set secret x a'), /cannot prompt for a value without a terminal/)
@@ -140,7 +140,7 @@ test('what the server would refuse is refused before it is sent, without the val
   assert.match(await home.fails(1, 'set secret x b=-', { stdin: 'y' }), /more than 524288/)
 })
 
-test('unset removes keys, asks first, and says where there is no such key', async () => {
+test('unset removes keys, prompts first, and reports missing keys', async () => {
   assert.match(await home.fails(3, 'unset secret db nothing --yes'), /has no key "nothing"/)
   assert.match(await home.fails(2, 'unset secret db note'), /--yes/)
   await home.ok('unset secret db note --yes')
@@ -152,7 +152,7 @@ test('unset removes keys, asks first, and says where there is no such key', asyn
   assert.equal(await home.ok('list secrets --unused 1h -o name'), '')
 })
 
-test('import and export, with --replace; secrets of a project live in their own namespace', async () => {
+test('import and export, with --replace; secrets of a project are in its namespace', async () => {
   writeFileSync(join(home.directory, 'app.env'), 'A=1\nB="two\\nlines"\n')
   assert.equal(await home.ok('import secret app -f app.env --project shop'), 'projectsecret/app created: 2 keys set\n')
   assert.equal(await home.ok('export secret app --project shop'), 'A=1\nB="two\\nlines"\n')
@@ -178,7 +178,7 @@ suite('run', () => {
   const node = process.execPath
   const print = (expression: string) => [node, '-e', `process.stdout.write(JSON.stringify(${expression}))`]
 
-  test('each key under its own name, or as mapped; the child alone has them, and our key it has not', async () => {
+  test('each key has its own or its mapped name; only the child has them, and it does not get our key', async () => {
     const env = { PLATFORM_ACCESS_KEY: server.adminKey }
     const args = ['run', '--secret', 'db.user', '--secret', 'db.password=PGPASSWORD', '--']
     const { stdout } = await home.exec(
@@ -191,7 +191,7 @@ suite('run', () => {
     assert.equal(whole.stdout, '"80"')
   })
 
-  test('exit codes and signals pass through', async () => {
+  test('exit codes and signals are forwarded', async () => {
     assert.equal((await home.exec(['run', '-s', 'web', '--', node, '-e', 'process.exit(42)'])).code, 42)
     assert.equal(
       (await home.exec(['run', '-s', 'web', '--', node, '-e', 'process.kill(process.pid, "SIGKILL")'])).code,
@@ -209,7 +209,7 @@ suite('run', () => {
     assert.deepEqual([ended, text], [7, 'up\nasked\n'])
   })
 
-  test('a NUL, two values for one name, and an unknown program are refused with the way out', async () => {
+  test('a NUL, two values for one name, and an unknown program are rejected with a hint', async () => {
     assert.match(await home.fails(2, 'run -s db -- true'), /blob contains a NUL byte.*--file/)
     await home.ok('set secret other user=-', { stdin: 'else' })
     assert.match(
@@ -225,7 +225,7 @@ suite('run', () => {
 })
 
 await withTerminal(() => {
-  test('at a terminal a value is asked for and not shown', async () => {
+  test('at a terminal the command prompts for a value without echo', async () => {
     const terminal = home.terminal('set secret asked password')
     await terminal.sees(/Value of password: $/)
     terminal.type('hunter2é\r')

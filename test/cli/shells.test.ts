@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { signedIn } from '../support/cli-home.ts'
-import { findDesktop, withDesktop } from '../support/desktop.ts'
+import { findDesktop, withDesktop } from '../support/desktop-tools.ts'
 import { withTerminal } from '../support/terminal.ts'
 
 // Before any test: what is fetched may take longer than the tests that are there already.

@@ -1,4 +1,4 @@
-// Signing in and out against a real server: whom one trusts, where the key goes, and what every command says about it.
+// Login and logout with a real server: trust, the storage of the key, and the related messages.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ async function atHome(work: (home: CliHome) => Promise<void>): Promise<void> {
 }
 
 suite('sign-in', { concurrency: 2 }, () => {
-  test('a key that says which server it is for is sent to no other', () =>
+  test('a key that names its server is not sent to another one', () =>
     atHome(async home => {
       const words = ['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-']
       const said = await home.fails(2, words, { stdin: `${server.adminKey}@https://elsewhere.test:8443` })
@@ -37,7 +37,7 @@ suite('sign-in', { concurrency: 2 }, () => {
       assert.equal(await home.ok('whoami -o name'), 'admin\n')
     }))
 
-  test('without a terminal a server is trusted by its CA file or fingerprint, and by --yes never', () =>
+  test('without a terminal a server is trusted by its CA file or fingerprint, never by --yes', () =>
     atHome(async home => {
       const said = await home.fails(2, ['login', server.https, '--yes', '--access-key', '-'], {
         stdin: server.adminKey,
@@ -63,7 +63,7 @@ suite('sign-in', { concurrency: 2 }, () => {
       assert.equal(extra.includes(key), false)
     }))
 
-  test('a refused key is exit 4 and leaves nothing behind: unknown, mistyped, none', () =>
+  test('a rejected key exits with 4 and stores nothing: unknown, mistyped, empty', () =>
     atHome(async home => {
       const login = ['login', server.https, '--ca-fingerprint', fingerprint(), '--access-key', '-']
       assert.match(await home.fails(4, login, { stdin: 'x'.repeat(40) }), /rejected the key/)
@@ -74,7 +74,7 @@ suite('sign-in', { concurrency: 2 }, () => {
       assert.deepEqual(readdirSync(home.directory), [])
     }))
 
-  test('the key is in a file of its owner alone, and no other file has it', () =>
+  test('the key is in a private file, and in no other file', () =>
     atHome(async home => {
       await home.signIn(server)
       assert.equal(statSync(keyFile(home)).mode & 0o777, 0o600)
@@ -107,7 +107,7 @@ esac
       assert.throws(() => statSync(join(home.directory, 'keychain')))
     }))
 
-  test('two sign-ins at once both count', () =>
+  test('two concurrent logins are both stored', () =>
     atHome(async home => {
       const login = (name: string) =>
         home.ok(['login', server.https, '--context', name, '--ca-fingerprint', fingerprint(), '--access-key', '-'], {
@@ -127,7 +127,7 @@ esac
       assert.match(await home.fails(2, 'context delete c'), /--yes/)
     }))
 
-  test('a context of somebody else is not replaced unasked; one’s own is renewed, and keeps its namespace', () =>
+  test('a context of another user is not replaced without confirmation; the own one is renewed, and keeps its namespace', () =>
     atHome(async home => {
       const login = (more = '') => [
         'login',
@@ -159,7 +159,7 @@ esac
       assert.match(elsewhere, /the context "127.0.0.1" is for https/)
     }))
 
-  test('two people who sign in at once under one name do not get each other’s key', () =>
+  test('two users who log in concurrently under one name do not get each other’s key', () =>
     atHome(async home => {
       const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
       const made = await server.request('POST', at, { body: { metadata: { name: 'ned' }, spec: { user: 'ned' } } })
@@ -175,7 +175,7 @@ esac
       assert.equal(await home.ok('whoami -o name'), `${after.user}\n`)
     }))
 
-  test('token commands use the sign-in, or a kubeconfig that is named', () =>
+  test('token commands use the login, or a named kubeconfig', () =>
     atHome(async home => {
       assert.match(await home.fails(4, 'token revoke --user ada'), /not signed in/)
       await home.signIn(server)
@@ -204,7 +204,7 @@ esac
       )
     }))
 
-  test('files are where the XDG variables say, for their owner alone; a relative one does not count', () =>
+  test('files are where the XDG variables say, with private permissions; a relative path is ignored', () =>
     atHome(async home => {
       const env = {
         XDG_CONFIG_HOME: join(home.directory, 'c'),
@@ -229,7 +229,7 @@ esac
       await home.ok('logout', { env })
     }))
 
-  test('a broken contexts file is told about and left as it is', () =>
+  test('a broken contexts file is reported and left unchanged', () =>
     atHome(async home => {
       await home.signIn(server)
       for (const [text, why] of [
@@ -274,7 +274,7 @@ esac
       assert.deepEqual(readdirSync(home.directory), [], 'and it leaves no file')
     }))
 
-  test('plain http is for this machine alone; a wrong URL is a usage error', () =>
+  test('plain http is only for this machine; an invalid URL is a usage error', () =>
     atHome(async home => {
       assert.match(await home.fails(2, 'login http://plane.example --access-key -'), /not encrypted/)
       assert.match(await home.fails(2, 'login https://a:b@plane.example'), /contains a user or password/)
@@ -283,7 +283,7 @@ esac
       assert.match(await home.fails(7, 'login https://127.0.0.1:1 --yes --access-key -'), /nobody listens there/)
     }))
 
-  test('whoami tells key, scope, expiry and teams with their reason; status whether the server answers', () =>
+  test('whoami shows key, scope, expiry and teams with their reason; status whether the server responds', () =>
     atHome(async home => {
       const at = '/apis/management.platform.sh/v1'
       await server.request('POST', `${at}/teams`, { body: { metadata: { name: 'front' }, spec: { users: ['ada'] } } })
@@ -302,7 +302,7 @@ esac
       assert.match(await home.ok('status'), /Answers: +yes, in \d+ ms\nUser: +ada\nKey: +ada, expires in 6d/)
     }))
 
-  test('logout revokes a Login key, and only forgets others', () =>
+  test('logout revokes a Login key, and only removes others locally', () =>
     atHome(async home => {
       const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
       for (const type of ['Login', 'User']) {
@@ -320,7 +320,7 @@ esac
 
 await withTerminal(() => {
   void suite('at a terminal', () => {
-    test('login shows the fingerprint, asks for trust, then for the key, which is not shown', () =>
+    test('login shows the fingerprint, prompts for trust, then for the key without echo', () =>
       atHome(async home => {
         const terminal = home.terminal(['login', server.https])
         const shown = await terminal.sees(/Trust it\? \[y\/N\] $/)
@@ -335,7 +335,7 @@ await withTerminal(() => {
         assert.equal(await home.ok('whoami -o name'), 'admin\n')
       }))
 
-    test('a context of somebody else is asked about, and kept unless the answer is yes', () =>
+    test('a context of another user is replaced only after a prompt is answered with yes', () =>
       atHome(async home => {
         await home.signIn(server)
         const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
@@ -362,7 +362,7 @@ await withTerminal(() => {
         assert.match(text, /does not write to a terminal/)
       }))
 
-    test('whoever does not say yes sends nothing', () =>
+    test('without the answer yes nothing is sent', () =>
       atHome(async home => {
         const terminal = home.terminal(['login', server.https, '--yes'])
         await terminal.sees(/Trust it\? \[y\/N\] $/)

@@ -1,4 +1,4 @@
-// A secret does not decide how the programs of its consumer start: such names are exported only where they are mapped by name.
+// A secret does not control how its consumer starts programs: such names are exported only if they are mapped by name.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -13,18 +13,18 @@ before(async () => {
   await home.ok('set secret plain token=- MY_PATH=/kept', { stdin: 'fine' })
 })
 
-test('a whole secret with such keys is refused, and every one is named', async () => {
+test('a whole secret with such keys is rejected, and every key is listed', async () => {
   const said = await home.fails(2, ['run', '-s', 'app', '--', ...printing])
   assert.match(said, /app\.PATH: PATH changes how programs start/)
   assert.match(said, /app\.NODE_OPTIONS: NODE_OPTIONS changes how programs start/)
   assert.match(said, /--secret app\.PATH=PATH/)
 })
 
-test('so is one key of it under its own name', async () => {
+test('so is a single such key under its own name', async () => {
   assert.match(await home.fails(2, ['run', '-s', 'app.PATH', '--', ...printing]), /--secret app\.PATH=PATH/)
 })
 
-test('mapped by name it is exported', async () => {
+test('a key mapped by name is exported', async () => {
   const { stdout } = await home.exec(['run', '-s', 'app.PATH=PATH', '-s', 'app.token', '--', ...printing])
   assert.equal(stdout, '/evil fine\n')
 })
@@ -42,7 +42,7 @@ test('other names are exported as before', async () => {
   assert.equal(stdout, '/kept\n')
 })
 
-test('every published name is refused', async () => {
+test('every documented name is rejected', async () => {
   for (const name of Object.values(startupVariables).flat()) {
     const variable = name.replace('*', 'X')
     await home.ok(['set', 'secret', 'one', `${variable}=x`])
@@ -51,7 +51,7 @@ test('every published name is refused', async () => {
   }
 })
 
-test('docs/CLI.md publishes the list', () => {
+test('docs/CLI.md contains the list', () => {
   const page = readFileSync(new URL('../../docs/CLI.md', import.meta.url), 'utf8')
   for (const [reader, names] of Object.entries(startupVariables))
     assert.ok(page.includes(`| ${reader} | ${names.map(name => `\`${name}\``).join(', ')} |`), reader)

@@ -1,4 +1,4 @@
-// Direct-cluster tokens through the command line: how they are made, and what somebody can do about them who may not revoke.
+// Direct-cluster tokens through the command line: how to create them, and alternatives for users who may not revoke.
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -11,7 +11,7 @@ after(() => ada.close())
 const made = await home.ok('create accesskey ada --for-user ada')
 await ada.signIn(server, made.trim())
 
-test('who may not revoke tokens is told how those of an own key are ended, and that does it', async () => {
+test('a user who may not revoke tokens gets a hint how to end those of their own key, and the hint works', async () => {
   const jti = '8f14e45f-ceea-467f-a8b5-5c2b9f0a6d1e'
   await ada.ok('create accesskey laptop')
   assert.match(
@@ -34,7 +34,7 @@ test('who may not revoke tokens is told how those of an own key are ended, and t
   await ada.ok('delete accesskey laptop --yes')
 })
 
-test('what is not her own, or cannot be done, is not proposed', async () => {
+test('the hint does not suggest actions that the user may not take', async () => {
   for (const args of ['--user grace', '--group front'])
     assert.match(await ada.fails(5, `token revoke ${args} --yes`), /at the cluster scope\n$/)
   const bounded = await ada.ok('create accesskey bounded --ttl 1h')

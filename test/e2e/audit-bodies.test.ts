@@ -201,7 +201,7 @@ describe('with a policy that records every body', () => {
     )
   })
 
-  test('no secret is in the log of a URL: unknown parameters are hashed, keys and tokens are taken out', async () => {
+  test('no secret is in the log of a URL: unknown parameters are hashed, keys and tokens are removed', async () => {
     const [teams] = places.Team
     const key = `plat_${'a1B'.repeat(16)}z`
     const encoded = key.replace('_', '%5F')
@@ -225,7 +225,7 @@ describe('with a policy that records every body', () => {
     assert.match(uri(ids[0]), /\/teams\?access_token=hmac-sha256:[0-9a-f]{64}&limit=5$/)
   })
 
-  describe('and still says what was sent:', () => {
+  describe('the log still contains the request:', () => {
     const [teams] = places.Team
     const [keys] = places.OwnedAccessKey
     const requestOf = async (method: string, path: string, type: string, body: unknown) =>
@@ -310,7 +310,7 @@ describe('with a policy that records every body', () => {
       assert.match(team.responseStatus.message, /metadata\.labels: Invalid value: "not valid!"/)
     })
 
-    test('answers of the kind, and of no other', async () => {
+    test('responses of the kind, and of no other', async () => {
       const [secrets, name] = places.SharedSecret
       const read = await server.request('GET', `${secrets}/${name}`)
       const history = await server.request('GET', `${secrets}/${name}/history`)

@@ -62,7 +62,7 @@ describe('under the default policy', () => {
     annotation(event, 'authorization.k8s.io/reason'),
   ]
 
-  test('a write is recorded: who with which key, what, and why it was allowed', async () => {
+  test('a write is recorded: user, key, object, and why it was allowed', async () => {
     const made = await server.request('POST', teams, { body: { metadata: { name: 'web' } } })
     const event = await find(server, 'the create', about('create', 'teams', 'web'))
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('under the default policy', () => {
     assert.equal(event.requestObject, undefined)
   })
 
-  test('a denial is recorded, a read as well, and so is a key that nobody has', async () => {
+  test('denials, reads of secrets and unknown keys are recorded', async () => {
     await server.request('GET', `${teams}/web`, { key: ada })
     const denied = await find(
       server,
@@ -93,7 +93,7 @@ describe('under the default policy', () => {
     assert.match(annotation(unknown, 'platform.sh/presented-key'), /^hmac-sha256:/)
   })
 
-  test('issuance is recorded with a hash to find the key by, the first key of all included; the server’s own writes are too', async () => {
+  test('issuance is recorded with a hash of the key, including the first key; so are the server’s own writes', async () => {
     const event = await find(server, 'the key of ada', about('create', 'ownedaccesskeys', 'ada'))
     assert.equal(annotation(event, 'platform.sh/issued'), 'ada')
     const first = await find(server, 'the first key', about('create', 'ownedaccesskeys', 'admin'))
@@ -112,7 +112,7 @@ describe('under the default policy', () => {
     assert.equal(mirror.userAgent, 'platform')
   })
 
-  test('reads of secrets are recorded, other reads and reviews are not, and no secret ever is', async () => {
+  test('reads of secrets are recorded, other reads and reviews are not, and no secret is logged', async () => {
     const data = { password: Buffer.from('correct horse battery staple').toString('base64') }
     await server.request('POST', secrets, { body: { metadata: { name: 'db' }, spec: { data } } })
     await server.request('GET', `${secrets}/db`)
@@ -142,7 +142,7 @@ describe('under the default policy', () => {
   })
 })
 
-test('a policy decides by its first rule that matches: levels, stages, and bodies with their secrets hashed', async t => {
+test('the first matching rule of a policy decides: levels, stages, and bodies with hashed secrets', async t => {
   const place = mkdtempSync(join(tmpdir(), 'platform-policy-'))
   const file = join(place, 'policy.yaml')
   writeFileSync(
@@ -197,7 +197,7 @@ rules:
   )
 })
 
-test('the log is rotated by size, loses no line, and keeps as many old files as were asked for', async t => {
+test('the log is rotated by size, loses no line, and keeps the configured number of old files', async t => {
   const place = mkdtempSync(join(tmpdir(), 'platform-policy-'))
   const file = join(place, 'policy.yaml')
   writeFileSync(
@@ -226,7 +226,7 @@ test('the log is rotated by size, loses no line, and keeps as many old files as 
   assert.deepEqual(names, Array.from({ length: 20 }, (_, index) => `t-${index}`).slice(-names.length))
 })
 
-test('with audit.refuseWrites nothing is changed while the log cannot be written, and what was acknowledged is on record', async t => {
+test('with audit.refuseWrites nothing changes while the log cannot be written, and acknowledged writes are recorded', async t => {
   const server = await startServer({ args: ['--audit-refuse-writes'] })
   t.after(() => server.stop())
   const log = join(server.directory, 'audit.log')
@@ -242,7 +242,7 @@ test('with audit.refuseWrites nothing is changed while the log cannot be written
   }
   assert.equal(allIn(log).filter(event => event.stage === 'RequestReceived').length, 20)
   renameSync(log, `${log}.aside`)
-  mkdirSync(log) // whoever may write everything may not write this
+  mkdirSync(log) // permission to write everything does not include this
   const refused = await make('unheard')
   assert.equal(refused.status, 503, refused.text)
   assert.match(refused.body.message, /the audit log cannot be written; until it can, nothing is changed/)
@@ -257,11 +257,11 @@ test('with audit.refuseWrites nothing is changed while the log cannot be written
   const until = Date.now() + 30_000
   while ((await make('heard')).status !== 201) assert.ok(Date.now() < until, 'writes are taken again')
   assert.deepEqual(stagesOf('heard').at(-1), 'ResponseComplete')
-  // What was refused is told afterwards.
+  // The rejected write is reported afterwards.
   assert.ok(allIn(log).some(event => event.verb === 'create' && event.responseStatus?.code === 503))
 })
 
-test('a key that `platform admin reset` makes is on record', async t => {
+test('a key created by `platform admin reset` is recorded', async t => {
   const server = await startServer()
   t.after(() => server.stop())
   await server.restart(async () => {

@@ -59,7 +59,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     )
   const run = (words: string, input?: Buffer) =>
     spawnSync(process.execPath, [program, ...words.split(' ')], { cwd: scratch, ...(input ? { input } : {}) })
-  /** Without blocking this process, for something else goes on meanwhile. */
+  /** Does not block this process, because clients keep writing. */
   const running = (words: string) =>
     new Promise<number | null>(resolve =>
       spawn(process.execPath, [program, ...words.split(' ')], { cwd: scratch, stdio: 'ignore' }).on('exit', resolve),
@@ -75,7 +75,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     cpSync(join(data, 'admin.key'), join(scratch, name, 'admin.key'))
     return startServer({ directory: join(scratch, name) })
   }
-  /** Every object as anyone is shown it. A list's own revision is the store's, which goes on. */
+  /** Every object as clients see it. The revision of a list belongs to the store and keeps growing. */
   const dump = async (ask: Wire) => {
     const pages = []
     // Asking is itself a use of the administrator's key.
@@ -106,7 +106,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     })
     after(() => other?.stop())
 
-    test('has the modes that a first start gives, verifies, and restore says where the administrator’s key comes from', () => {
+    test('has the file modes of a first start, verifies, and restore says where to get the administrator’s key', () => {
       const modes = (name: string) =>
         ['ca.crt', 'ca.key', 'platform.db', 'master.key'].map(one => [
           one,
@@ -123,7 +123,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
       assert.equal(checked.status, 0, String(checked.stdout) + String(checked.stderr))
     })
 
-    test('is what was backed up, to the byte; its revisions were never used, and it is known by the same certificate', async () => {
+    test('equals the backup byte by byte; its revisions are unused, and it has the same certificate', async () => {
       other = await startRestored('restored')
       assert.match(other.output(), /Wrote admin\.kubeconfig again/)
       assert.doesNotMatch(other.output(), /First start/)
@@ -144,14 +144,14 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     })
   })
 
-  test('a backup is 0600, and does not replace one unless that is said', () => {
+  test('a backup has mode 0600, and does not replace an existing file without --replace', () => {
     assert.equal(statSync(file).mode & 0o777, 0o600)
     const again = run(`backup ${file} --data data`)
     assert.deepEqual([again.status, /already exists/.test(String(again.stderr))], [2, true])
     assert.equal(run(`backup ${file} --data data --replace`).status, 0)
   })
 
-  test('a backup is of one revision, whatever is written meanwhile', async () => {
+  test('a backup contains one revision, despite concurrent writes', async () => {
     let isOver = false
     const writeBoth = async (count: number) => {
       for (const name of ['one', 'two'])
@@ -187,7 +187,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     }
   })
 
-  test('it goes through pipes, and neither it nor what it is made into shows a secret', async () => {
+  test('it works through pipes, and neither the backup nor the restored directory shows a secret', async () => {
     const made = run('backup - --data data')
     assert.equal(made.status, 0, String(made.stderr))
     for (const shown of ['"kind"', 'web', 'PRIVATE KEY', secret, Buffer.from(secret).toString('base64')])
@@ -199,7 +199,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     }
   })
 
-  test('a target that holds anything is refused and left as it is; so is one without its key ring', () => {
+  test('a target that is not empty is rejected and unchanged; so is one without its key ring', () => {
     const before = readFileSync(join(data, 'ca.crt'))
     const full = run(`restore ${file} --data data`)
     assert.deepEqual([full.status, /is not empty/.test(String(full.stderr))], [2, true], String(full.stderr))
@@ -209,7 +209,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     assert.deepEqual([bare.status, existsSync(join(scratch, 'nowhere'))], [2, false])
   })
 
-  test('a backup that was changed, cut, grown, or is of another key ring is refused, and nothing is left behind', () => {
+  test('a backup that was changed, truncated, extended, or has another key ring is rejected, and nothing is left behind', () => {
     const whole = readFileSync(file)
     const changed = (at: number) => {
       const bytes = Buffer.from(whole)
@@ -242,7 +242,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     )
   })
 
-  test('where there is no room for all of it, restore says so, and leaves nothing behind', () => {
+  test('without enough disk space restore reports it, and leaves nothing behind', () => {
     const target = place('tight')
     const words = `ulimit -f 32; exec '${process.execPath}' '${program}' restore ${file} --data ${target}`
     const { status, stderr } = spawnSync('bash', ['-c', words], { cwd: scratch })
@@ -250,7 +250,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     assert.deepEqual(readdirSync(join(scratch, target)), ['master.key'])
   })
 
-  test('verify names a seal that does not open, and a directory that is none', () => {
+  test('verify names an undecryptable value, and a directory without a database', () => {
     writeFileSync(
       join(scratch, 'wrong.key'),
       readFileSync(join(data, 'master.key'), 'utf8').replace(/ \S{43}=/, ` ${Buffer.alloc(32, 9).toString('base64')}`),

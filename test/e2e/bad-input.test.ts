@@ -1,4 +1,4 @@
-// Bad input of every sort against one running server: each gets its exact Status at little cost, and the process stands (issue 2, Bad input).
+// Invalid input against one running server: each gets its exact Status at low cost, and the process keeps running (issue 2, Bad input).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -31,7 +31,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     wire = openWire(server, 'http')
     const body = JSON.stringify({ metadata: { name: 'there', annotations: { a: 'b' } }, spec: { users: ['u'] } })
     assert.equal((await wire(teams, { method: 'POST', headers: asJson, body })).code, 201)
-    // What runs for the first time is compiled on the way: that is not what is measured.
+    // Warm up, because the first run includes compilation.
     for (const headers of [asJson, asYaml]) await wire(`${teams}?dryRun=All`, { method: 'POST', headers, body })
     await cpu()
   })
@@ -81,7 +81,7 @@ describe('bad input', { timeout: 120_000 }, () => {
   })
   const bad = (message: RegExp): Expected => ({ code: 400, reason: 'BadRequest', message })
 
-  test('malformed JSON says where, and repeats nothing', async () => {
+  test('malformed JSON is reported with its position, and not repeated', async () => {
     for (const body of [
       '{',
       '{"a":}',
@@ -207,7 +207,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     assert.ok(warned.warnings.join('').length < 8192)
   })
 
-  test('__proto__ is a field like any other unknown one, and a harmless key (D4)', async () => {
+  test('__proto__ is an ordinary unknown field, and a harmless key (D4)', async () => {
     const strict = `${teams}?fieldValidation=Strict`
     await refuses(
       strict,
@@ -242,7 +242,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     await refuses(`${teams}/there`, patch('[{"op":"add","path":"/spec/x","value":9007199254740993}]'), { code: 400 })
   })
 
-  test('names and labels out of rules', async () => {
+  test('invalid names and labels', async () => {
     const send = (metadata: object) => post(JSON.stringify({ metadata }))
     for (const name of [
       'UPPER',
@@ -340,7 +340,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     for (const body of ['[]', '"x"', '7', 'null']) await refuses(`${teams}/there`, patch(body, asMerge), { code: 400 })
   })
 
-  test('garbage in the query', async () => {
+  test('invalid query parameters', async () => {
     for (const query of [
       'limit=abc',
       'limit=1e9',
@@ -373,7 +373,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     await refuses(`${teams}/there?gracePeriodSeconds=-1`, { method: 'DELETE' }, { code: 422 })
   })
 
-  test('stale, foreign and invented continue tokens', async () => {
+  test('expired, foreign and invented continue tokens', async () => {
     const invented = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     for (const token of [
       'x',
@@ -392,7 +392,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     assert.equal(future.json.kind, 'Status')
   })
 
-  test('paths and headers made to confuse', async () => {
+  test('confusing paths and headers', async () => {
     for (const path of [
       '//',
       '/..',
@@ -417,7 +417,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     const shows = (line: string) =>
       eventually(line, async () => (await wire('/metrics')).text.split('\n').includes(line))
 
-    test('what is not HTTP is answered 400 and closed', async () => {
+    test('input that is not HTTP gets 400, and the connection closes', async () => {
       for (const bytes of [
         'hello\r\n\r\n',
         'GET / HTTP/9.9\r\n\r\n',
@@ -435,7 +435,7 @@ describe('bad input', { timeout: 120_000 }, () => {
       await tls.ended()
     })
 
-    test('half-sent requests that are given up leave nothing under way', async () => {
+    test('aborted partial requests leave nothing in flight', async () => {
       const chunked = head(`POST ${teams} HTTP/1.1`, 'Content-Type: application/json', 'Transfer-Encoding: chunked')
       const halves = [
         'GET /',
@@ -457,7 +457,7 @@ describe('bad input', { timeout: 120_000 }, () => {
       assert.equal((await wire(`${teams}/there`)).code, 200)
     })
 
-    test('100 watches, aborted without a word, are all forgotten', async () => {
+    test('100 aborted watches leave nothing behind', async () => {
       const open = await Promise.all(Array.from({ length: 100 }, () => openBare(server.http)))
       for (const { socket } of open) socket.write(head(`GET ${teams}?watch=true HTTP/1.1`))
       await Promise.all(open.map(bare => bare.until('"ADDED"')))
@@ -467,7 +467,7 @@ describe('bad input', { timeout: 120_000 }, () => {
     })
   })
 
-  test('after all of this the server is well, and has logged no failure of its own', async () => {
+  test('afterwards the server is healthy, and has logged no internal error', async () => {
     assert.equal((await wire('/readyz')).text, 'ok')
     const made = await wire(teams, post('{"metadata":{"name":"after"}}'))
     assert.equal(made.code, 201)

@@ -74,7 +74,7 @@ test('create, get, list in pages, and delete over TLS', async () => {
   assert.deepEqual((await list()).items, [])
 })
 
-test('an error is an ApiException with the Status in it', async () => {
+test('an error is an ApiException with the Status', async () => {
   await assert.rejects(teams.getClusterCustomObject({ ...at, name: 'nope' }), (error: ApiException<string>) => {
     assert.ok(error instanceof ApiException)
     assert.equal(error.code, 404)
@@ -94,7 +94,7 @@ test('json and merge patches change the object', async () => {
   assert.equal(((await rename('patched', 'Patched')) as Team).spec?.displayName, 'Patched')
 })
 
-test('server-side apply creates, shares, conflicts and is forced', async () => {
+test('server-side apply creates, shares ownership, conflicts and forces', async () => {
   const apply = async (fieldManager: string, spec: Team['spec'], force?: boolean) =>
     (await teams.patchClusterCustomObject(
       { ...at, name: 'applied', body: team('applied', spec), fieldManager, ...(force && { force }) },
@@ -120,7 +120,7 @@ test('the object API finds the kind through discovery', async () => {
   await objects.delete(team('found'))
 })
 
-test('watch gives every event in order, from the list on', async () => {
+test('a watch delivers every event in order, after the list', async () => {
   await create('before')
   const { metadata } = await list()
   const seen: string[] = []
@@ -141,7 +141,7 @@ test('watch gives every event in order, from the list on', async () => {
   assert.deepEqual(seen, ['ADDED watched A', 'MODIFIED watched B', 'DELETED watched B'])
 })
 
-test('an informer goes on over a restart of the server and loses no change', async () => {
+test('an informer survives a restart of the server and misses no change', async () => {
   await create('kept', { displayName: '0' })
   await create('dropped')
   const informer = makeInformer<Team>(config, path, () => list())
@@ -154,7 +154,7 @@ test('an informer goes on over a restart of the server and loses no change', asy
   informer.on('add', note('add'))
   informer.on('update', note('update'))
   informer.on('delete', note('delete'))
-  // What the library's own documentation tells everyone to do: start again after an error.
+  // The library's documentation says to start again after an error.
   informer.on('error', () => void pause(20).then(() => (stopped ? undefined : informer.start())))
   await informer.start()
   try {

@@ -1,4 +1,4 @@
-// The checker of test/prove against histories made by hand: one that is right, and for every rule one that breaks it.
+// The checker of test/prove with handmade histories: a correct one, and one that breaks each rule.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { bugs } from '../prove/bugs.ts'
 import { checkConsistency } from '../prove/check-consistency.ts'
 import { edited } from '../prove/edits.ts'
-import type { Get, List, Recording, Session, Sight, Told, Write } from '../prove/record.ts'
+import type { Get, List, Recording, Session, Sight, Told, Write } from '../prove/recording.ts'
 
 const a = (version: number, value: string, color = 'red', uid = 'first'): Sight => ({
   name: 'a',
@@ -18,7 +18,7 @@ const a = (version: number, value: string, color = 'red', uid = 'first'): Sight 
 })
 const b = (version: number, value: string): Sight => ({ name: 'b', version, uid: 'of b', value, color: 'blue' })
 
-/** Created at 2, changed at 3; b is created at 4; a is labelled anew at 5 and deleted at 6. */
+/** Created at 2, changed at 3; b is created at 4; a gets a new label at 5 and is deleted at 6. */
 const [one, two, three, four] = [a(2, 'one'), a(3, 'two'), b(4, 'three'), a(5, 'two', 'blue')]
 const created: Write = { op: 'create', name: 'a', value: 'one', color: 'red', code: 201, seen: one, start: 1, end: 2 }
 const updated: Write = {
@@ -83,7 +83,7 @@ const right: Recording = {
   last: 6,
 }
 
-test('a history that is right breaks no rule', () => {
+test('a correct history breaks no rule', () => {
   assert.deepEqual(checkConsistency(right), [])
 })
 
@@ -164,7 +164,7 @@ const broken: readonly (readonly [rule: string, what: string, change: Partial<Re
   ],
   ['compare-and-swap', 'what is there is not found', withWrite({ ...relabelled, code: 404, start: 14, end: 15 })],
   ['get', 'a get shows what was superseded before it began', withGet({ ...got, seen: one })],
-  ['get', 'a get shows what was asked for after it ended', withGet({ ...got, seen: four })],
+  ['get', 'a get shows a state that was requested after it ended', withGet({ ...got, seen: four })],
   ['get', 'a get does not find what is there', withGet({ ...missed, start: 12, end: 13 })],
   ['get', 'a get shows a value that was never there', withGet({ ...got, seen: { ...two, value: 'one' } })],
   [
@@ -180,7 +180,7 @@ const broken: readonly (readonly [rule: string, what: string, change: Partial<Re
   ['list', 'a page miscounts what remains', withList({ ...paged, remaining: 2 })],
   ['list', 'an exact list shows another revision', withList({ ...exact, exact: 4 })],
   ['ordered', 'two events change places', withTold([0, 2, 1, 3, 4].map(index => events[index] as Told))],
-  ['unique', 'an event is told twice', withTold([...events.slice(0, 2), ...events.slice(1)])],
+  ['unique', 'a watch delivers an event twice', withTold([...events.slice(0, 2), ...events.slice(1)])],
   [
     'atomic',
     'an event shows only a part of its write',
@@ -189,10 +189,10 @@ const broken: readonly (readonly [rule: string, what: string, change: Partial<Re
   ['atomic', 'an event has the wrong type', withTold([told('MODIFIED', one, 2), ...events.slice(1)])],
   ['reliable', 'an event is left out', withTold([...events.slice(0, 2), ...events.slice(3)])],
   ['reliable', 'the last event never comes', withTold(events.slice(0, 4))],
-  ['reliable', 'a deletion is acknowledged and told to nobody', { sessions: [] }],
+  ['reliable', 'a deletion is acknowledged, and no watch delivers it', { sessions: [] }],
   [
     'resumable',
-    'a watch goes on one too late',
+    'a watch resumes one revision too late',
     { sessions: [whole, resumed[0] as Session, { watcher: 3, from: 2, told: events.slice(2) }] },
   ],
   ['resumable', 'history is gone too soon', { sessions: [whole, { watcher: 9, from: 1, told: [], gone: true }] }],
@@ -223,7 +223,7 @@ for (const [rule, what, change] of broken)
     )
   })
 
-test('every seeded bug still has its place in the sources', () => {
+test('every seeded bug still matches the sources', () => {
   const read = (file: string) => readFileSync(join(import.meta.dirname, '../../src', file), 'utf8')
   for (const [name, { edits }] of Object.entries(bugs)) for (const edit of edits) edited(name, edit, read(edit.file))
   assert.ok(Object.keys(bugs).length >= 20)

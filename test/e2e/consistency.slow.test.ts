@@ -26,7 +26,7 @@ test(`100,000 requests of 64 clients and their watches fit one order of writes (
 })
 
 for (const name of ['skip the version check in the store', 'lose a DELETED', 'serve a stale object'])
-  test(`the checks find a server that was made to ${name} (seed ${seed})`, { timeout: 120_000 }, async context => {
+  test(`the checks find a server that was changed to ${name} (seed ${seed})`, { timeout: 120_000 }, async context => {
     const { found, text, after, seconds } = await huntBug(name, seed)
     assert.ok(found, text)
     context.diagnostic(`${found} after ${after} requests, ${seconds.toFixed(1)} s: ${text}`)

@@ -18,7 +18,7 @@ const slices: { readonly [what: string]: (what: string) => boolean } = {
 }
 
 for (const [what, chosen] of Object.entries(slices))
-  test(`${what}: no long piece, and no more than linear`, { timeout: 240_000 }, async context => {
+  test(`${what}: no long stretch, and at most linear cost`, { timeout: 240_000 }, async context => {
     const { measured, worst, findings } = await proveCost(chosen)
     assert.ok(measured >= 10, `${measured} measured`)
     assert.deepEqual(findings, [])
@@ -105,19 +105,19 @@ describe('limits of one request', () => {
     assert.match((await secret(320 * 1024)).text, /at most 327680 are allowed, data not counted/)
   })
 
-  test('the size of an object is counted in bytes, and a dry run counts it, too', async () => {
+  test('the size of an object is counted in bytes, also in a dry run', async () => {
     const object = { metadata: { name: 'wide' }, spec: { description: '€'.repeat(400_000) } }
     assert.equal((await ask('POST', `${ours}/teams`, object)).code, 413)
     assert.equal((await ask('POST', `${ours}/teams?dryRun=All`, object)).code, 413)
   })
 
-  test('what keys keep sealed counts like the rest of them', async () => {
+  test('encrypted fields of keys count toward their size', async () => {
     const spec = { user: 'somebody', identity: { userId: '1', connector: 'c', connectorData: 'x'.repeat(1_100_000) } }
     const { code, text } = await ask('POST', `${ours}/ownedaccesskeys`, { spec })
     assert.equal(code, 413, text)
   })
 
-  test('an object that is stored and too large can be made smaller and deleted, not larger', async () => {
+  test('a stored object that is too large can be made smaller and deleted, not larger', async () => {
     const patch = (description: string) =>
       ask('PATCH', `${ours}/teams/larger`, { spec: { description } }, 'application/merge-patch+json')
     assert.equal((await patch('x'.repeat(2_000_001))).code, 413)

@@ -1,4 +1,4 @@
-// A slice of the proof in test/prove: 30 deaths of a whole server under eight writers and a watch that goes on, and 200 of bare stores.
+// A part of the proof in test/prove: 30 kills of a server with eight writers and a resuming watch, and 200 kills of bare stores.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -11,9 +11,9 @@ const servers = 2
 const storeKills = 200
 const stores = 2
 
-// Whoever waits for a death leaves a core to the others.
+// A test that waits for kills leaves a core to the others.
 describe('deaths', { concurrency: true, timeout: 600_000 }, () => {
-  test(`servers that die ${kills} times keep every acknowledged write, halve none, and their watches go on without a gap (seed ${seed})`, async context => {
+  test(`servers that are killed ${kills} times keep every acknowledged write, no partial one, and watches resume without a gap (seed ${seed})`, async context => {
     const each = Array.from({ length: servers }, (_, index) => runCrashes(kills / servers, `${seed}/${index}`))
     const outcomes = await Promise.all(each)
     for (const { kills: died, writes, events } of outcomes) {
@@ -28,7 +28,7 @@ describe('deaths', { concurrency: true, timeout: 600_000 }, () => {
     )
   })
 
-  test(`bare stores that are killed ${storeKills} times keep what they acknowledged (seed ${seed})`, async context => {
+  test(`bare stores that are killed ${storeKills} times keep acknowledged writes (seed ${seed})`, async context => {
     const each = Array.from({ length: stores }, (_, index) =>
       runStoreCrashes({ kills: storeKills / stores, seed: `${seed}/${index}` }),
     )

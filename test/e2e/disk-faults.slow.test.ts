@@ -6,11 +6,11 @@ import { runDiskFault } from '../prove/disk-faults.ts'
 import { runPowerLoss } from '../prove/power-loss.ts'
 import { proofsOf } from '../prove/proofs.ts'
 import { openFiu } from '../support/fiu.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 
 const seed = process.env['PROVE_SEED'] ?? String(Date.now())
 
-test(`whatever sectors are lost with the power, the store opens with all that was acknowledged and no half of the rest (seed ${seed})`, context => {
+test(`whatever sectors are lost in a power failure, the store opens with all acknowledged writes and no partial ones (seed ${seed})`, context => {
   const { disks } = runPowerLoss({ commits: 8, seed })
   context.diagnostic(`${disks} disks`)
   assert.ok(disks > 100)
@@ -22,7 +22,7 @@ else notRun('libfiu')
 
 for (const name of ['fsync fails (EIO)', 'the disk is full (ENOSPC)', 'the disk became read-only (EROFS)'])
   if (fiu)
-    test(`while ${name}, writes are refused with 503 and reads go on; then it recovers by itself with nothing lost (seed ${seed})`, {
+    test(`while ${name}, writes get 503 and reads work; then it recovers by itself with nothing lost (seed ${seed})`, {
       timeout: 120_000,
     }, async context => {
       const { refused, reads, recovery, problems } = await runDiskFault(fiu, name, seed)
@@ -31,7 +31,7 @@ for (const name of ['fsync fails (EIO)', 'the disk is full (ENOSPC)', 'the disk 
       context.diagnostic(`${refused} writes refused, ${reads} reads answered, a write ${Math.round(recovery)} ms after`)
     })
 
-test('in the table of the proof one is one', async () => {
+test('the table of the proof uses the singular for one', async () => {
   const proofs = proofsOf(0.001).filter(({ name }) => name === 'power' || name === 'store')
   assert.equal(proofs.length, 2)
   for (const { run } of proofs)

@@ -10,7 +10,7 @@ import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../src/kinds/project-secret.ts'
 import { ClusterRole, ClusterRoleBinding } from '../../src/kinds/rbac.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
-import { checkWholeBound } from '../prove/escalation/check-rights.ts'
+import { checkWholeBound } from '../prove/escalation/check-permissions.ts'
 import { requestOf } from '../prove/escalation/encode.ts'
 import { type KindInfo, kinds, type Obj, tokens, type Words } from '../prove/escalation/objects.ts'
 import { openProver, type Prover } from '../prove/escalation/prover.ts'
@@ -22,7 +22,7 @@ import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 const seed = process.env['PROVE_SEED'] ?? 'slice'
 const steps = 5000
 
-test(`${steps} steps of attackers in random worlds: they never reach more (seed ${seed})`, {
+test(`${steps} steps of attackers with random objects: they never gain permissions (seed ${seed})`, {
   timeout: 120_000,
 }, async context => {
   const { worlds, writes, dangers } = await runEscalation({ steps, seed })
@@ -44,7 +44,7 @@ test('the model shares no code with the server', () => {
     /from '(\.\.\/)+src\//.test(readFileSync(join(folder, file), 'utf8')),
   )
   // These run the server and read its store.
-  assert.deepEqual(importing.toSorted(), ['direct-http.ts', 'prover.ts', 'rig.ts'])
+  assert.deepEqual(importing.toSorted(), ['direct-http.ts', 'prover.ts', 'server.ts'])
 })
 
 const rbac = 'rbac.authorization.k8s.io'
@@ -99,9 +99,9 @@ describe('a check fails when', () => {
     readonly step?: Partial<Step>
     readonly known?: Partial<Before>
     readonly outcome?: Partial<Outcome>
-    /** Who is said to have made the changes. */
+    /** The claimed author of the changes. */
     readonly cause?: 'server' | 'request'
-    /** What happens behind the back of the model. */
+    /** A change that bypasses the model. */
     readonly tamper?: () => Promise<unknown>
   }
   async function breaks(
@@ -139,7 +139,7 @@ describe('a check fails when', () => {
     return true
   }
 
-  test('attackers gain a right', () => {
+  test('attackers gain a permission', () => {
     const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: 'platform-viewer' }
     const subjects = [{ apiGroup: rbac, kind: 'User', name: 'eve' }]
     return breaks('conservation', {
@@ -172,7 +172,7 @@ describe('a check fails when', () => {
     await breaks('impersonation', { step: { as, kind: tokens, name: '', method: 'create' }, known, outcome })
   })
 
-  test('a key outlives the credential it was made with', async () => {
+  test('a key outlives the credential that created it', async () => {
     const secret = await give('k2', { user: 'eve', ttl: 60 })
     const step = { secret, kind: kinds.OwnedAccessKey, name: 'k3', method: 'create' } as const
     await breaks('lifetime', {
@@ -218,7 +218,7 @@ describe('a check fails when', () => {
     prover.credentials.tokens.length = 0
   })
 
-  test('an object vanishes, changes, or gets a reserved label', async () => {
+  test('an object disappears, changes, or gets a reserved label', async () => {
     const role = { namespace: '', name: 'platform-viewer' }
     const { internalClient } = prover.rig.apiServer
     await breaks('objects', { tamper: () => relabel(ClusterRole, role, { mine: 'yes' }) })
@@ -228,7 +228,7 @@ describe('a check fails when', () => {
     await breaks('objects', { tamper: () => internalClient.delete(ClusterRole, role) })
   })
 
-  test('an answer shows data or a secret', async () => {
+  test('a response shows data or a secret', async () => {
     const foreign = JSON.stringify(prover.canaries.make())
     prover.canaries.planted(foreign, prover.model.get(kinds.SharedSecret, 'default', 's1')?.uid ?? '')
     await breaks('answers', { outcome: { answer: { code: 403, text: foreign } } })

@@ -1,4 +1,4 @@
-// The first start makes an administrator's key, and no later one does (D1).
+// The first start creates an administrator key, and no later start does (D1).
 
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -15,7 +15,7 @@ import { startServer } from '../support/server.ts'
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const keys = '/apis/management.platform.sh/v1/ownedaccesskeys'
 
-test('an administrator’s key that was deleted stays deleted after a restart, even as the only one (D1)', async t => {
+test('a deleted administrator key stays deleted after a restart, even as the only one (D1)', async t => {
   const server = await startServer()
   t.after(() => server.stop())
   assert.equal((await server.request('DELETE', `${keys}/admin`)).status, 200)
@@ -23,7 +23,7 @@ test('an administrator’s key that was deleted stays deleted after a restart, e
   assert.equal((await server.request('GET', keys)).status, 401)
 })
 
-test('where the master key is, is said by the first start that succeeds, with HTTPS or without it, and by no later one', async t => {
+test('the first successful start prints the path of the master key, with HTTPS or without it, and no later start does', async t => {
   for (const secure of [true, false]) {
     const directory = mkdtempSync(join(tmpdir(), 'platform-first-'))
     const taken = createServer().listen(0, '127.0.0.1')
@@ -46,7 +46,7 @@ test('where the master key is, is said by the first start that succeeds, with HT
   }
 })
 
-test('a CA of which half is missing, or of another key, is not made anew over what is left: clients trust it', async t => {
+test('an incomplete or mismatched CA is not replaced, because clients trust it', async t => {
   const server = await startServer()
   t.after(() => server.kill())
   const [directory, at] = [server.directory, (name: string) => join(server.directory, name)]
@@ -73,7 +73,7 @@ test('a CA of which half is missing, or of another key, is not made anew over wh
   )
 })
 
-test('nor at a first start: what somebody put there is theirs', async () => {
+test('nor at a first start: existing files are kept', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-first-'))
   const { certificate } = makeAuthority(Date.now())
   writeFileSync(join(directory, 'ca.crt'), certificate)
@@ -87,7 +87,7 @@ test('nor at a first start: what somebody put there is theirs', async () => {
   rmSync(directory, { recursive: true, force: true })
 })
 
-/** What a server prints until it is ready; then it is ended. */
+/** The output of a server until it is ready; then it is stopped. */
 async function saidBy(args: readonly string[]): Promise<string> {
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
   let said = ''
@@ -98,7 +98,7 @@ async function saidBy(args: readonly string[]): Promise<string> {
   return said
 }
 
-test('a first start that ended after writing admin.key, or before it could tell, is finished by the next one (D1)', async t => {
+test('the next start completes a first start that ended after writing admin.key, or before it printed (D1)', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-first-'))
   const key = makeKey(size => new Uint8Array(size).fill(7))
   writeFileSync(join(directory, 'admin.key'), `${key}\n`)

@@ -1,4 +1,4 @@
-// Every way to be refused at the front door, byte by byte: the Status, its headers, and what comes before what (wire §1.1, §1.16).
+// Every error response, byte by byte: the Status, its headers, and the order of checks (wire §1.1, §1.16).
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -27,7 +27,7 @@ describe('refusals', { timeout: 120_000 }, () => {
   before(async () => {
     server = await startServer({ storage: 'memory' })
     wire = openWire(server)
-    // What takes its time takes it while the other tests run.
+    // Slow requests run while the other tests run.
     yetToCome = wire(`${teams}?resourceVersion=99999999`)
     expiring = await makeKey({ ttl: 1 })
   })
@@ -48,7 +48,7 @@ describe('refusals', { timeout: 120_000 }, () => {
       assert.equal(reply.headers['www-authenticate'], 'Bearer')
     }
 
-    test('no key, and a header that is no bearer header (D18)', async () => {
+    test('a missing key, and a header that is not a bearer header (D18)', async () => {
       is401(await wire(teams, { key: '' }), 'no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
       for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a b', 'nonsense'])
         is401(
@@ -57,7 +57,7 @@ describe('refusals', { timeout: 120_000 }, () => {
         )
     })
 
-    test('a mistyped key is told apart from an unknown one (D12, D18)', async () => {
+    test('a mistyped key gets another message than an unknown one (D12, D18)', async () => {
       const typo = server.adminKey.replace(/.$/, last => (last === 'a' ? 'b' : 'a'))
       is401(await wire(teams, { key: typo }), 'malformed access key: its checksum is wrong, so it was mistyped or cut')
       is401(
@@ -67,7 +67,7 @@ describe('refusals', { timeout: 120_000 }, () => {
       is401(await wire(teams, { key: 'x'.repeat(40) }), 'unknown access key')
     })
 
-    test('a key counts from the next request on, and no longer once it is disabled or deleted (D17, D18)', async () => {
+    test('a key works from the next request on, until it is disabled or deleted (D17, D18)', async () => {
       for (let round = 0; round < 5; round++) {
         const { key, path } = await makeKey()
         assert.equal((await whoami(key)).code, 201)
@@ -81,7 +81,7 @@ describe('refusals', { timeout: 120_000 }, () => {
       }
     })
 
-    test('a key that is being deleted does not authenticate, finalizer or not (D18)', async () => {
+    test('a terminating key does not authenticate, with or without finalizers (D18)', async () => {
       const { key, path } = await makeKey({}, { finalizers: ['x.io/wait'] })
       assert.equal((await wire(path, { method: 'DELETE' })).json.metadata.deletionGracePeriodSeconds, 0)
       is401(await whoami(key), 'access key was deleted')
@@ -93,13 +93,13 @@ describe('refusals', { timeout: 120_000 }, () => {
       is401(reply, 'access key expired')
     })
 
-    test('who asks comes before what is asked: unknown paths, methods and bodies are 401 too (wire §1.16)', async () => {
+    test('authentication comes first: unknown paths, methods and bodies are 401 too (wire §1.16)', async () => {
       for (const sent of [{}, { method: 'OPTIONS' }, { method: 'POST', body: '{{{' }])
         for (const path of ['/nowhere', `${base}/apis/none/v1/x`, teams])
           assert.equal((await wire(path, { ...sent, key: '' })).code, 401, `${JSON.stringify(sent)} ${path}`)
     })
 
-    test('version and health are open to everyone (D27)', async () => {
+    test('version and health are public (D27)', async () => {
       for (const path of [`${base}/version`, '/livez', '/readyz', `${base}/livez`, `${base}/readyz`, `${base}/healthz`])
         assert.equal((await wire(path, { key: '' })).code, 200, path)
       assert.equal((await wire('/metrics', { key: '' })).code, 401)
@@ -107,7 +107,7 @@ describe('refusals', { timeout: 120_000 }, () => {
   })
 
   describe('403', () => {
-    test('names user, verb, resource and place, and hides whether the object is there (wire §1.1, §1.16)', async () => {
+    test('names user, verb, resource and location, and hides whether the object exists (wire §1.1, §1.16)', async () => {
       const { key } = await makeKey({ user: 'alice' })
       const says = async (path: string, sent: object, message: string, details: object) =>
         isStatus(await wire(path, { ...sent, key }), 403, 'Forbidden', message, details)
@@ -141,7 +141,7 @@ describe('refusals', { timeout: 120_000 }, () => {
       await says('/metrics', {}, 'forbidden: User "alice" cannot get path "/metrics"', {})
     })
 
-    test('impersonation by who may not, and of nobody, is refused, never ignored (wire §1.16)', async () => {
+    test('impersonation without permission, or of an empty user, is rejected, never ignored (wire §1.16)', async () => {
       const { key } = await makeKey({ user: 'alice' })
       const reply = await wire(teams, { headers: { 'impersonate-user': 'eve' }, key })
       isStatus(
@@ -158,7 +158,7 @@ describe('refusals', { timeout: 120_000 }, () => {
   })
 
   describe('404, 405, 400', () => {
-    test('what is not there is one and the same Status, whatever is wrong with the path (wire §1.7, §1.11)', async () => {
+    test('a missing path has one Status, whatever is wrong with the path (wire §1.7, §1.11)', async () => {
       for (const path of [
         '/nowhere',
         `${base}/nowhere`,
@@ -185,7 +185,7 @@ describe('refusals', { timeout: 120_000 }, () => {
       assert.equal((await wire(`${teams}/`)).json.kind, 'TeamList')
     })
 
-    test('a verb that a kind does not have is 405, named as verb (wire §1.1)', async () => {
+    test('an unsupported verb is 405, named as verb (wire §1.1)', async () => {
       const says = async (method: string, path: string, verb: string, id: string) => {
         const [plural, ...rest] = id.split('.')
         const details = { ...(rest.length ? { group: rest.join('.') } : {}), kind: plural }
@@ -214,12 +214,12 @@ describe('refusals', { timeout: 120_000 }, () => {
       assert.equal((await wire(`${base}/apis`, { method: 'POST', body: '{}' })).code, 405)
     })
 
-    test('PUT and PATCH on a collection want a name (wire §1.9)', async () => {
+    test('PUT and PATCH on a collection require a name (wire §1.9)', async () => {
       for (const method of ['PUT', 'PATCH'])
         isStatus(await wire(teams, { method, body: '{}' }), 400, 'BadRequest', 'name must be provided')
     })
 
-    test('options that are wrong are 422 on their kind (wire §1.8)', async () => {
+    test('invalid options are 422 on their kind (wire §1.8)', async () => {
       const cases: [string, string, string][] = [
         [
           'POST',
@@ -277,14 +277,14 @@ describe('refusals', { timeout: 120_000 }, () => {
       )
     })
 
-    test('numbers that are none are 400 in upstream words; booleans are what is not 0 or false (wire §1.8)', async () => {
+    test('invalid numbers are 400 with the upstream message; booleans are everything but 0 and false (wire §1.8)', async () => {
       for (const path of [`${teams}?limit=abc`, `${teams}?watch=1&timeoutSeconds=abc`])
         isStatus(await wire(path), 400, 'BadRequest', 'strconv.ParseInt: parsing "abc": invalid syntax')
       for (const value of ['0', 'false', 'False'])
         assert.equal((await wire(`${teams}?watch=${value}`)).json.kind, 'TeamList')
     })
 
-    test('timeout: garbage is 400, and it ends a request that takes longer with 504 (wire §1.16)', async () => {
+    test('an invalid timeout is 400, and a longer request ends with 504 (wire §1.16)', async () => {
       isStatus(
         await wire(`${teams}?timeout=abc`),
         400,
@@ -301,7 +301,7 @@ describe('refusals', { timeout: 120_000 }, () => {
       bare.socket.destroy()
     })
 
-    test('a version that is yet to come is 504 after a while (wire §1.11)', async () => {
+    test('a future version is 504 after a while (wire §1.11)', async () => {
       const reply = await yetToCome
       assert.equal(reply.code, 504)
       assert.match(reply.json.message, /^Timeout: Too large resource version: 99999999, current: \d+$/)
@@ -348,7 +348,7 @@ describe('refusals', { timeout: 120_000 }, () => {
   })
 
   describe('406, 413, 415, 421', () => {
-    test('406 lists what is spoken (wire §1.6)', async () => {
+    test('406 lists the supported formats (wire §1.6)', async () => {
       for (const accept of [
         'application/vnd.kubernetes.protobuf',
         'text/html',
@@ -377,7 +377,7 @@ describe('refusals', { timeout: 120_000 }, () => {
         assert.equal((await wire(teams, { headers: { accept } })).json.kind, 'TeamList')
     })
 
-    test('415 lists what is read (wire §1.6, §1.14)', async () => {
+    test('415 lists the supported media types (wire §1.6, §1.14)', async () => {
       for (const type of ['text/plain', 'text/yaml', 'application/x-yaml', 'application/vnd.kubernetes.protobuf'])
         isStatus(
           await wire(teams, { method: 'POST', headers: { 'content-type': type }, body: '{}' }),
@@ -413,14 +413,14 @@ describe('refusals', { timeout: 120_000 }, () => {
       bare.socket.destroy()
     })
 
-    test('413 reaches whoever is still sending: what is on its way is not answered with a reset', async () => {
+    test('a client that is still sending receives the 413, not a reset', async () => {
       const body = Buffer.alloc(6 * 1024 * 1024, 0x20)
       const plain = openWire(server, 'http')
       for (let round = 0; round < 60; round++)
         assert.equal((await plain(teams, { method: 'POST', headers: json, body })).code, 413)
     })
 
-    test('413 ends the connection of whoever sends on for ever', async () => {
+    test('the 413 closes the connection of a client that never stops sending', async () => {
       const bare = await openBare(server.http)
       const { host } = new URL(server.http)
       bare.socket.write(
@@ -435,7 +435,7 @@ describe('refusals', { timeout: 120_000 }, () => {
       }
     })
 
-    test('421 for a Host that is not loopback, on the plain listener alone (D1)', async () => {
+    test('a Host that is not loopback gets 421, only on the plain listener (D1)', async () => {
       const plain = openWire(server, 'http')
       for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80'])
         isStatus(
@@ -449,20 +449,20 @@ describe('refusals', { timeout: 120_000 }, () => {
       assert.equal((await wire(`${base}/version`, { headers: { host: 'plane.example' } })).code, 200)
     })
 
-    test('no answer invites another site in: there is no CORS (D1)', async () => {
+    test('no response has CORS headers (D1)', async () => {
       const reply = await openWire(server, 'http')(teams, { headers: { origin: 'https://evil.example' } })
       assert.equal(reply.headers['access-control-allow-origin'], undefined)
     })
   })
 
-  test('errors come as YAML where YAML was asked for (D6)', async () => {
+  test('errors are YAML if the client accepts YAML (D6)', async () => {
     const reply = await wire(`${teams}/none`, { headers: { accept: 'application/yaml' } })
     assert.equal(reply.headers['content-type'], 'application/yaml')
     assert.match(reply.text, /^kind: Status\napiVersion: v1\nmetadata: \{\}\nstatus: Failure\n/)
   })
 })
 
-test('one write more than may be under way is 429 with Retry-After; reads go on (wire §1.16)', {
+test('a write above the inflight limit gets 429 with Retry-After; reads still work (wire §1.16)', {
   timeout: 120_000,
 }, async () => {
   const server = await startServer({ storage: 'memory', args: ['--limits-writes', '1'] })

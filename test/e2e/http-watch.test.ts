@@ -55,7 +55,7 @@ describe('watches', { timeout: 120_000 }, () => {
     Number(/^apiserver_longrunning_requests\{verb="WATCH"\} (\d+)$/m.exec((await wire('/metrics')).text)?.[1])
   const untilOpen = (wanted: number) => eventually(`${wanted} watches are open`, async () => (await open()) === wanted)
 
-  test('headers come at once, before there is an event; never compressed', async () => {
+  test('headers are sent immediately, before any event, and never compressed', async () => {
     const { response, next, close } = await watch(`watch=true&resourceVersion=${await newest()}`, {
       'accept-encoding': 'gzip',
     })
@@ -69,7 +69,7 @@ describe('watches', { timeout: 120_000 }, () => {
     close()
   })
 
-  test('one line an event, never indented, also for curl', async () => {
+  test('each event is one line, never indented, also for curl', async () => {
     const from = await newest()
     const name = await make()
     const { response } = await watch(`watch=1&resourceVersion=${from}&timeoutSeconds=1&pretty=true`, {
@@ -80,7 +80,7 @@ describe('watches', { timeout: 120_000 }, () => {
     assert.match(text, new RegExp(`^\\{"type":"ADDED","object":\\{[^\\n]*"name":"${name}"[^\\n]*\\}\\}\\n$`))
   })
 
-  test('timeoutSeconds ends it cleanly, with a bookmark where they are allowed', async () => {
+  test('timeoutSeconds ends it cleanly, with a bookmark if allowed', async () => {
     const [plain, marked] = await Promise.all([
       watch(`watch=true&resourceVersion=${await newest()}&timeoutSeconds=1`),
       watch(`watch=true&resourceVersion=${await newest()}&timeoutSeconds=1&allowWatchBookmarks=true`),
@@ -95,7 +95,7 @@ describe('watches', { timeout: 120_000 }, () => {
     assert.ok(plain.response.complete && marked.response.complete)
   })
 
-  test('every chunk is as long as it says, after the last one the connection serves on; HTTP/1.0 gets bare lines', async () => {
+  test('every chunk has its declared length, and the connection is reused; HTTP/1.0 gets bare lines', async () => {
     await make()
     const bare = await openBare(server.http)
     const head = `Host: localhost\r\nAuthorization: Bearer ${server.adminKey}\r\n\r\n`
@@ -126,7 +126,7 @@ describe('watches', { timeout: 120_000 }, () => {
     for (const line of body.split('\n').filter(Boolean)) assert.equal(JSON.parse(line).type, 'ADDED')
   })
 
-  test('as Table the columns come once; as PartialObjectMetadata no spec comes', async () => {
+  test('as Table the columns are sent once; as PartialObjectMetadata no spec is sent', async () => {
     const as = (word: string) => ({ accept: `application/json;as=${word};v=v1;g=meta.k8s.io` })
     const from = await newest()
     const table = await watch(`watch=true&resourceVersion=${from}`, as('Table'))
@@ -144,7 +144,7 @@ describe('watches', { timeout: 120_000 }, () => {
     bare.close()
   })
 
-  test('as Table the end of what was there is a row with its annotation', async () => {
+  test('as Table the end of the initial list is a row with its annotation', async () => {
     const query =
       'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&fieldSelector=metadata.name%3Dnone'
     const { next, close } = await watch(query, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' })
@@ -155,7 +155,7 @@ describe('watches', { timeout: 120_000 }, () => {
     close()
   })
 
-  test('the old /watch/ paths work, for a collection and for one; ?watch on an object is ignored', async () => {
+  test('the old /watch/ paths work, for a collection and for one object; ?watch on an object is ignored', async () => {
     const name = await make()
     const all = await watch('', {}, `${group}/watch/teams`)
     assert.equal((await all.next()).type, 'ADDED')
@@ -166,7 +166,7 @@ describe('watches', { timeout: 120_000 }, () => {
     assert.equal((await wire(`${teams}/${name}?watch=true`)).json.kind, 'Team')
   })
 
-  test('a watch of one by its path leaves other requests as they are', async () => {
+  test('a watch of one object by its path does not affect other requests', async () => {
     const [one, other] = [await make(), await make()]
     const bare = await openBare(server.http) // no query at all, not even an empty one
     const path = `${group}/watch/teams/${one}`
@@ -177,7 +177,7 @@ describe('watches', { timeout: 120_000 }, () => {
     assert.ok(names.includes(one) && names.includes(other))
   })
 
-  test('a watch of one by its path stays one, whatever selector comes with it', async () => {
+  test('a watch of one object by its path shows only that object, with any selector', async () => {
     const [one, other] = [await make(), await make()]
     for (const [selector, wanted] of [
       ['metadata.name!=zzz', [one]],
@@ -194,7 +194,7 @@ describe('watches', { timeout: 120_000 }, () => {
     assert.equal((await wire(`${group}/watch/teams/${one}?fieldSelector=metadata.name!%3Dzzz%5C`)).code, 400)
   })
 
-  test('timeoutSeconds beyond what a timer counts to, 0 and below do not end it at once', async () => {
+  test('timeoutSeconds above the timer limit, 0 and negative values do not end it immediately', async () => {
     const opened = await Promise.all(
       ['3000000', '999999999999999', '0', '-1'].map(async seconds =>
         watch(`watch=true&resourceVersion=${await newest()}&timeoutSeconds=${seconds}`),
@@ -207,7 +207,7 @@ describe('watches', { timeout: 120_000 }, () => {
     }
   })
 
-  test('application/json;stream=watch is understood; what cannot be a watch is refused before it begins', async () => {
+  test('application/json;stream=watch is accepted; unsupported formats are rejected before the start', async () => {
     const { response, close } = await watch('watch=true', { accept: 'application/json;stream=watch' })
     assert.equal(response.statusCode, 200)
     close()
@@ -236,7 +236,7 @@ describe('watches', { timeout: 120_000 }, () => {
     await untilOpen(0)
   })
 
-  test('a watcher that reads nothing holds up nobody and is gone when it goes', async () => {
+  test('a client that does not read delays nobody, and is cleaned up when it disconnects', async () => {
     const slow = await openBare(server.http)
     slow.socket.pause()
     slow.socket.write(

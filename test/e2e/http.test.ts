@@ -1,4 +1,4 @@
-// The front door over real sockets: protocols, formats, headers, discovery, OpenAPI, health, metrics and reviews (wire §1.2–§1.6, §1.16).
+// HTTP over real sockets: protocols, formats, headers, discovery, OpenAPI, health, metrics and reviews (wire §1.2–§1.6, §1.16).
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -49,7 +49,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       }
     })
 
-    test('a request over HTTP/2 is answered as over HTTP/1.1', async () => {
+    test('a request over HTTP/2 gets the same response as over HTTP/1.1', async () => {
       const session = connectHttp2(server.https, { ca: server.ca, servername: 'localhost' })
       const ask = async (headers: object, body?: string) => {
         const stream = session.request({ authorization: `Bearer ${server.adminKey}`, ...headers } as never)
@@ -72,7 +72,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       session.close()
     })
 
-    test('letters of every alphabet arrive as they were sent, in short answers and in long ones', async () => {
+    test('characters of every alphabet are preserved, in short and in long responses', async () => {
       for (const [name, times] of [
         ['short', 1],
         ['long', 2000],
@@ -88,7 +88,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       }
     })
 
-    test('a write without a body over a connection that stays is answered, and so is what follows on it', async () => {
+    test('a write without a body on a kept connection gets a response, and so do the next requests', async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: server.ca, servername: 'localhost' })
       const ask = async (method: string, path: string, headers: object = {}) => {
         const all = { authorization: `Bearer ${server.adminKey}`, ...headers }
@@ -147,7 +147,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       )
     })
 
-    test('answers end in a newline; people get them indented (wire §1.2)', async () => {
+    test('responses end in a newline, and are indented for browsers and curl (wire §1.2)', async () => {
       const plain = await wire(`${teams}/web`)
       assert.match(plain.text, /^\{"apiVersion":[^\n]*\}\n$/)
       for (const [path, headers] of [
@@ -165,7 +165,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       )
     })
 
-    test('only bodies above 128 KiB are compressed, and only for those who take it (wire §1.2)', async () => {
+    test('only bodies above 128 KiB are compressed, and only for clients that accept it (wire §1.2)', async () => {
       const gzip = { 'accept-encoding': 'gzip' }
       const annotations = { big: 'x'.repeat(200_000) }
       await post(teams, { metadata: { name: 'large', annotations } })
@@ -209,7 +209,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.ok(headers['date'])
     })
 
-    test('warnings are one header each, escaped, in UTF-8, each once (wire §1.2)', async () => {
+    test('warnings are one header each, escaped, in UTF-8, without duplicates (wire §1.2)', async () => {
       const body = '{"metadata":{"name":"warned","a\\"b":1,"c\\\\d":1,"é":1,"€":1,"x\\r\\nEvil: yes":1,"e":1,"e":2}}'
       const { code, warnings, headers } = await wire(teams, { method: 'POST', headers: json, body })
       assert.equal(code, 201)
@@ -236,7 +236,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.ok(warnings.join('').length < 5000)
     })
 
-    test('duplicate keys: Warn tells, Strict refuses, Ignore is silent, the last one wins (wire §1.8)', async () => {
+    test('duplicate keys: Warn warns, Strict rejects, Ignore is silent, the last one wins (wire §1.8)', async () => {
       const body = '{"metadata":{"name":"twice"},"spec":{"displayName":"a","displayName":"b"}}'
       const send = (validation: string) =>
         wire(`${teams}?dryRun=All${validation}`, { method: 'POST', headers: json, body })
@@ -259,7 +259,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.deepEqual(inYaml.warnings, ['299 - "line 5: key \\"displayName\\" already set in map"'])
     })
 
-    test('the manager of a write that names none is the user agent (wire §1.14)', async () => {
+    test('the user agent is the default field manager (wire §1.14)', async () => {
       const made = await post(
         `${teams}?dryRun=All`,
         { metadata: { name: 'agent' }, spec: {} },
@@ -270,7 +270,7 @@ describe('the front door', { timeout: 120_000 }, () => {
   })
 
   describe('views', () => {
-    test('a Table has columns, rows and bare metadata; includeObject says what beside (wire §1.6)', async () => {
+    test('a Table has columns, rows and metadata; includeObject selects the object (wire §1.6)', async () => {
       const table = await wire(teams, { headers: tableOf() })
       assert.equal(table.headers['content-type'], 'application/json;as=Table;v=v1;g=meta.k8s.io')
       assert.deepEqual([table.json.kind, table.json.apiVersion], ['Table', 'meta.k8s.io/v1'])
@@ -312,7 +312,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.equal((await wire(teams, { headers: either })).json.kind, 'TeamList')
     })
 
-    test('views of metadata leave out annotations that the kind seals, on get, list and watch (D28)', async () => {
+    test('metadata views omit annotations that the kind encrypts, on get, list and watch (D28)', async () => {
       const secrets = `${group}/namespaces/default/sharedsecrets`
       const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
       const annotations = { [lastApplied]: '{"spec":{"data":{"k":"c2VhbGVkLXdvcmQ="}}}', note: 'kept' }
@@ -337,7 +337,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.equal(whole.metadata.annotations[lastApplied], annotations[lastApplied])
     })
 
-    test('no view shows a key or what is hidden (D13, D21)', async () => {
+    test('no view shows a key or a hidden field (D13, D21)', async () => {
       const spec = { user: 'ada', identity: { connectorData: 'c0nn3ct' } }
       const made = await post(`${group}/ownedaccesskeys`, { metadata: { name: 'viewed' }, spec })
       const { key } = made.json.spec
@@ -358,7 +358,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       accept: `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList,application/json`,
     })
 
-    test('legacy discovery names groups, versions and resources (wire §1.3)', async () => {
+    test('legacy discovery lists groups, versions and resources (wire §1.3)', async () => {
       const groups = (await wire(`${base}/apis`)).json
       assert.equal(groups.kind, 'APIGroupList')
       const own = {
@@ -411,7 +411,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.ok(subresources.includes('status'))
     })
 
-    test('OpenAPI v3 by hash: 200 for ever, 301 to the right one, 304; v2 refuses protobuf (wire §1.4)', async () => {
+    test('OpenAPI v3 by hash: 200 with a long cache time, 301 to the current hash, 304; v2 rejects protobuf (wire §1.4)', async () => {
       const index = (await wire(`${base}/openapi/v3`)).json.paths
       const url: string = index['apis/management.platform.sh/v1'].serverRelativeURL
       const path = url.startsWith(base) ? url : base + url
@@ -436,7 +436,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       )
     })
 
-    test('/version tells which API conventions to expect (wire §0, §1.3)', async () => {
+    test('/version shows which API conventions to expect (wire §0, §1.3)', async () => {
       const version = (await wire(`${base}/version`, { key: '' })).json
       assert.deepEqual([version.major, version.minor], ['1', '32'])
       for (const name of ['gitVersion', 'gitCommit', 'gitTreeState', 'buildDate', 'goVersion', 'compiler', 'platform'])
@@ -462,7 +462,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.equal((await wire('/livez/none')).code, 404)
     })
 
-    test("metrics go by kube-apiserver's names, and never by a caller's words (D1)", async () => {
+    test("metrics have kube-apiserver's names, and no labels from client input (D1)", async () => {
       await wire(`${teams}/some-name-of-mine`)
       const { text, headers } = await wire('/metrics')
       assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
@@ -563,7 +563,7 @@ describe('the front door', { timeout: 120_000 }, () => {
       assert.deepEqual((await post(`${base}/apis/${at}?dryRun=All`, {})).json.status, proto.json.status)
     })
 
-    test('protobuf that is broken or of another kind is 400 (wire §1.16)', async () => {
+    test('invalid protobuf, or of another kind, is 400 (wire §1.16)', async () => {
       const at = 'authentication.k8s.io/v1/selfsubjectreviews'
       for (const body of [
         Buffer.from('nope'),
@@ -575,7 +575,7 @@ describe('the front door', { timeout: 120_000 }, () => {
     })
   })
 
-  test('an object with a grace period goes by itself when it is over (D10)', async () => {
+  test('an object with a grace period is deleted when it ends (D10)', async () => {
     await post(teams, { metadata: { name: 'going' } })
     const going = await wire(`${teams}/going?gracePeriodSeconds=1`, { method: 'DELETE' })
     assert.equal(going.json.metadata.deletionGracePeriodSeconds, 1)

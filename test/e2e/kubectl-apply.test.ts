@@ -21,7 +21,7 @@ await withEachKubectl(kubectl => {
       })
     }
 
-    test('apply creates, leaves alone, configures and removes what was dropped', async () => {
+    test('apply creates, keeps unchanged, configures and removes dropped fields', async () => {
       const name = `team.${group}/applied`
       const first = team('applied', { displayName: 'A', description: 'd' })
       assert.equal(await apply(first), `${name} created\n`)
@@ -34,7 +34,7 @@ await withEachKubectl(kubectl => {
       assert.match(await k.ok('apply view-last-applied team applied'), /^spec:\n {2}displayName: B$/m)
     })
 
-    test('apply keeps what others set', async () => {
+    test('apply keeps fields of other managers', async () => {
       await apply(team('shared', { displayName: 'A' }))
       await k.ok(['patch', 'team', 'shared', '--type=merge', '-p', '{"spec":{"users":["ada"]}}'])
       await apply(team('shared', { displayName: 'B' }))
@@ -42,7 +42,7 @@ await withEachKubectl(kubectl => {
       assert.deepEqual([spec.displayName, spec.users], ['B', ['ada']])
     })
 
-    test('apply on an object made by create warns once and goes on', async () => {
+    test('apply on an object made by create warns once and continues', async () => {
       await k.ok('create -f -', { stdin: team('adopted') })
       const adopt = await k.run('apply -f -', { stdin: team('adopted', { displayName: 'A' }) })
       assert.equal(adopt.stdout, `team.${group}/adopted configured\n`)
@@ -50,7 +50,7 @@ await withEachKubectl(kubectl => {
       assert.equal(await apply(team('adopted', { displayName: 'A' })), `team.${group}/adopted unchanged\n`)
     })
 
-    test('apply refuses unknown fields and runs dry', async () => {
+    test('apply rejects unknown fields and supports dry runs', async () => {
       assert.match(
         await k.fails('apply -f -', { stdin: team('strict', { colour: 'red' }) }),
         /strict decoding error: unknown field "spec\.colour"/,
@@ -59,7 +59,7 @@ await withEachKubectl(kubectl => {
       assert.match(await k.fails('get team strict'), /NotFound/)
     })
 
-    test('apply takes several objects of several kinds', async () => {
+    test('apply accepts several objects of several kinds', async () => {
       const both = documents(team('many'), sharedSecret('many', { data: { a: 'YQ==' } }, { namespace: 'web' }))
       const names = [`team.${group}/many`, `sharedsecret.${group}/many`]
       assert.equal(await apply(both), names.map(name => `${name} created\n`).join(''))
@@ -67,7 +67,7 @@ await withEachKubectl(kubectl => {
       assert.equal(await k.ok('diff -f -', { stdin: both }), '')
     })
 
-    test('apply --prune with an allowlist deletes what is no longer in the file', async () => {
+    test('apply --prune with an allowlist deletes objects that are no longer in the file', async () => {
       const one = team('pruned-one', {}, { labels: { set: 'prune' } })
       const two = team('pruned-two', {}, { labels: { set: 'prune' } })
       await k.ok('create -f -', { stdin: team('bystander', {}, { labels: { set: 'prune' } }) })
@@ -81,7 +81,7 @@ await withEachKubectl(kubectl => {
       assert.equal(left, `team.${group}/bystander\nteam.${group}/pruned-one\n`)
     })
 
-    test('apply --server-side creates, changes, and gives up what it drops', async () => {
+    test('apply --server-side creates, changes, and releases dropped fields', async () => {
       const name = `team.${group}/ssa`
       assert.equal(
         await apply(team('ssa', { displayName: 'A', users: ['ada'] }), '--server-side'),
@@ -124,12 +124,12 @@ await withEachKubectl(kubectl => {
       assert.deepEqual(spec, { displayName: 'A', owner: { user: 'admin' }, username: 'migrated' })
     })
 
-    test('apply --server-side refuses a field the kind does not have', async () => {
+    test('apply --server-side rejects an unknown field', async () => {
       const complaint = await k.fails('apply --server-side -f -', { stdin: team('typo', { colour: 'red' }) })
       assert.match(complaint, /\.spec\.colour: field not declared in schema/)
     })
 
-    test('diff ends with 0 where nothing differs and with 1 and the lines where something does', async () => {
+    test('diff exits with 0 without differences, and with 1 and the lines otherwise', async () => {
       const wanted = team('differing', { displayName: 'A' })
       await apply(wanted)
       assert.equal(await k.ok('diff -f -', { stdin: wanted }), '')
@@ -153,7 +153,7 @@ await withEachKubectl(kubectl => {
       assert.match(await k.fails('get team unborn'), /NotFound/)
     })
 
-    test('diff --server-side shows what the apply would do, and its conflicts', async () => {
+    test('diff --server-side shows the result of the apply, and its conflicts', async () => {
       const wanted = team('foreseen', { displayName: 'A' })
       await apply(wanted, '--server-side')
       assert.equal(await k.ok('diff --server-side -f -', { stdin: wanted }), '')

@@ -52,14 +52,14 @@ await withEachKubectl(kubectl => {
       assert.equal(await k.ok('get team kept -o name'), `team.${group}/kept\n`)
     })
 
-    test('delete --cascade=background takes the dependents after their owner', async () => {
+    test('delete --cascade=background deletes the dependents after their owner', async () => {
       const child = await family('background')
       assert.equal(await k.ok('delete team background'), `team.${group} "background" deleted\n`)
       await k.ok(`wait --for=delete team/${child} --timeout=60s`)
       await gone(child)
     })
 
-    test('delete --cascade=foreground takes the dependents first', async () => {
+    test('delete --cascade=foreground deletes the dependents first', async () => {
       const child = await family('foreground')
       const answer = await k.ok('delete team foreground --cascade=foreground')
       assert.equal(answer, `team.${group} "foreground" deleted\n`)
@@ -98,7 +98,7 @@ await withEachKubectl(kubectl => {
       await gone('released')
     })
 
-    test('delete --grace-period lets the object stay that long (D10)', async () => {
+    test('delete --grace-period keeps the object that long (D10)', async () => {
       await create(team('lingering'))
       await k.ok('delete team lingering --grace-period=3600 --wait=false')
       const { metadata } = await k.json('get team lingering')
@@ -117,7 +117,7 @@ await withEachKubectl(kubectl => {
       await gone('forced')
     })
 
-    test('delete -l and --all take what is chosen and nothing else', async () => {
+    test('delete -l and --all delete only selected objects', async () => {
       const of = (set: string, ...names: string[]) => names.map(name => team(name, {}, { labels: { set } }))
       await k.ok('create -f -', { stdin: documents(...of('x', 'x1', 'x2'), ...of('y', 'y1')) })
       assert.equal(await k.ok('delete teams -l set=x'), `team.${group} "x1" deleted\nteam.${group} "x2" deleted\n`)
@@ -131,14 +131,14 @@ await withEachKubectl(kubectl => {
       assert.equal(await k.ok('get shs -A -o jsonpath={.items[*].metadata.namespace}'), 'two')
     })
 
-    test('delete -f takes what a file names', async () => {
+    test('delete -f deletes the objects of a file', async () => {
       const file = await k.file('named.yaml', documents(team('named-1'), team('named-2')))
       await k.ok(`create -f ${file}`)
       const answer = await k.ok(`delete -f ${file}`)
       assert.equal(answer, `team.${group} "named-1" deleted\nteam.${group} "named-2" deleted\n`)
     })
 
-    test('wait --for=condition ends when a status says so', async () => {
+    test('wait --for=condition ends when the status has the condition', async () => {
       await create(sharedSecret('ready', { data: { a: 'YQ==' } }))
       const set = (status: string) => {
         const body = `{"status":{"conditions":[{"type":"Ready","status":"${status}"}]}}`
@@ -161,7 +161,7 @@ await withEachKubectl(kubectl => {
       assert.equal(await waiting, `team.${group}/becoming condition met\n`)
     })
 
-    test('wait --for=delete ends when the object goes, and at once where there is none', async () => {
+    test('wait --for=delete ends when the object is deleted, and immediately if there is none', async () => {
       await create(team('leaving'))
       const waiting = k.ok('wait team/leaving --for=delete --timeout=60s')
       await k.ok('delete team leaving')
@@ -169,7 +169,7 @@ await withEachKubectl(kubectl => {
       assert.equal(await k.ok('wait team/leaving --for=delete --timeout=60s'), '')
     })
 
-    test('wait --for=create ends when the object comes', {
+    test('wait --for=create ends when the object is created', {
       skip: kubectl.minor < 31 && 'since kubectl 1.31',
     }, async () => {
       const waiting = k.ok('wait team/coming --for=create --timeout=60s')

@@ -7,7 +7,7 @@ import { openSession, type Session } from '../support/kubectl-session.ts'
 import { accessKey, group, team } from '../support/sample.ts'
 
 await withEachKubectl(kubectl => {
-  describe(`kubectl ${kubectl.version} finds its way`, () => {
+  describe(`kubectl ${kubectl.version} uses discovery`, () => {
     let k: Session
     before(async () => {
       k = await openSession(kubectl)
@@ -63,7 +63,7 @@ await withEachKubectl(kubectl => {
       assert.equal(await k.ok('api-versions'), lines(...versions))
     })
 
-    test("version shows the server's", async () => {
+    test('version shows the version of the server', async () => {
       const { serverVersion } = await k.json('version')
       assert.equal(serverVersion.major, '1')
       assert.equal(serverVersion.minor, '32')
@@ -100,7 +100,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('explain shows kinds, nested fields and everything at once', async () => {
+    test('explain shows kinds, nested fields and recursive output', async () => {
       const head = (kind: string) => `GROUP:      ${group}\nKIND:       ${kind}\nVERSION:    v1\n\n`
       const plain = await k.ok('explain teams')
       assert.ok(plain.startsWith(`${head('Team')}DESCRIPTION:\n    Team groups users and manages access`), plain)
@@ -119,7 +119,7 @@ await withEachKubectl(kubectl => {
       assert.match(await k.fails('explain team.spec.nope'), /error: field "nope" does not exist\n$/)
     })
 
-    test('explain tells deprecated fields', async () => {
+    test('explain shows deprecated fields', async () => {
       assert.match(await k.ok('explain ownedaccesskey.spec.parent'), /^ {4}Deprecated\b/m)
       assert.match(await k.ok('explain ownedaccesskey.spec.scope.rules'), /^ {4}Deprecated\b/m)
       assert.match(await k.ok('explain ownedaccesskey.spec.scope.allowPlatformCli'), /^ {4}Deprecated\b/m)
@@ -132,7 +132,7 @@ await withEachKubectl(kubectl => {
       assert.match(await k.ok('auth whoami'), /^ATTRIBUTE +VALUE\nUsername +admin\n/)
     })
 
-    test('auth can-i answers yes or no, and lists', async () => {
+    test('auth can-i answers yes or no, and lists permissions', async () => {
       assert.equal(await k.ok('auth can-i create teams'), 'yes\n')
       assert.equal(await k.ok('auth can-i get sharedsecrets/status -n one'), 'yes\n')
       assert.equal(await k.ok('auth can-i get /livez'), 'yes\n')
@@ -141,7 +141,7 @@ await withEachKubectl(kubectl => {
       assert.match(list, /^\*\.\* +\[\] +\[\] +\[\*\]$/m)
     })
 
-    test('auth can-i answers no to someone who may not, with code 1', async () => {
+    test('auth can-i answers no without permission, with exit code 1', async () => {
       const { spec } = await k.json('create -f -', {
         stdin: accessKey('bob', { user: 'bob' }),
       })
@@ -159,7 +159,7 @@ await withEachKubectl(kubectl => {
       assert.equal((await k.run('get teams', { env })).stdout, '')
     })
 
-    test('a key the server does not know is told to log in', async () => {
+    test('an unknown key gets the message to log in', async () => {
       const kubeconfig = (await k.ok('config view --raw')).replace(/token: .*/, 'token: nobody')
       const env = { KUBECONFIG: await k.file('nobody.kubeconfig', kubeconfig), HOME: `${k.home}/nobody` }
       assert.match(await k.fails('get teams', { env }), /You must be logged in to the server/)

@@ -61,7 +61,7 @@ await withEachKubectl(kubectl => {
       assert.equal(await get('teams -o go-template={{range.items}}{{.metadata.name}};{{end}}'), 'blue;green;red;')
     })
 
-    test('get -o json and -o yaml print the objects as they are, without managedFields', async () => {
+    test('get -o json and -o yaml print the objects unchanged, without managedFields', async () => {
       const list = await k.json('get teams')
       assert.equal(list.kind, 'List')
       assert.deepEqual(
@@ -105,7 +105,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('get --show-managed-fields shows who wrote what', async () => {
+    test('get --show-managed-fields shows the field managers', async () => {
       const { metadata } = await k.json('get team red --show-managed-fields')
       const [entry, ...others] = metadata.managedFields
       assert.deepEqual(others, [])
@@ -138,14 +138,14 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('get --chunk-size=2 reads page by page and shows all', async () => {
+    test('get --chunk-size=2 reads pages and shows all objects', async () => {
       const { stdout, stderr } = await k.run('get teams --chunk-size=2 --no-headers -v=8')
       assert.deepEqual(stdout.match(/^\w+/gm), ['blue', 'green', 'red'])
       assert.match(stderr, /teams\?limit=2"?/)
       assert.match(stderr, /teams\?continue=[^&]+&limit=2/)
     })
 
-    test('get -A spans the namespaces, get all every kind of the category', async () => {
+    test('get -A includes all namespaces, get all every kind of the category', async () => {
       assert.equal(
         await get('shs -A'),
         lines('NAMESPACE   NAME   KEYS   AGE', 'one         s      1 AGO', 'two         s      1 AGO'),
@@ -159,7 +159,7 @@ await withEachKubectl(kubectl => {
       assert.equal(nothing.stderr, 'No resources found in empty namespace.\n')
     })
 
-    test('get of what is not there says so', async () => {
+    test('get of a missing object reports it', async () => {
       const missing = (plural: string) => `Error from server (NotFound): ${plural}.${group} "nope" not found\n`
       assert.equal(await k.fails('get team nope', { code: 1 }), missing('teams'))
       assert.equal(await k.fails('get shs nope', { code: 1 }), missing('sharedsecrets'))
@@ -167,12 +167,12 @@ await withEachKubectl(kubectl => {
       assert.equal(await k.ok('get team nope --ignore-not-found'), '')
     })
 
-    test('get of what is not there names the object in every namespace, since namespaces are implicit (D8)', async () => {
+    test('get of a missing object names it in every namespace, because namespaces are implicit (D8)', async () => {
       const missing = `Error from server (NotFound): sharedsecrets.${group} "nope" not found\n`
       assert.equal(await k.fails('get shs nope -n one', { code: 1 }), missing)
     })
 
-    test('get -w prints what is there, then each change', async () => {
+    test('get -w prints existing objects, then each change', async () => {
       await k.ok('create -f -', { stdin: team('watched', { displayName: 'Before' }) })
       const seen: string[] = []
       for await (const line of k.lines('get team watched -w')) {
@@ -190,7 +190,7 @@ await withEachKubectl(kubectl => {
       ])
     })
 
-    test('get -w --output-watch-events names the events', async () => {
+    test('get -w --output-watch-events prints the event types', async () => {
       await k.ok('create -f -', { stdin: team('evented') })
       const seen: string[] = []
       for await (const line of k.lines('get team evented -w --output-watch-events')) {
@@ -209,7 +209,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('get --raw passes a path through', async () => {
+    test('get --raw sends a raw path', async () => {
       // Up to 1.32 a raw path is taken from the host's root; later it is taken from the kubeconfig's server.
       const prefix = kubectl.minor >= 36 ? '' : '/kubernetes/management'
       assert.equal(JSON.parse(await k.ok(`get --raw ${prefix}/version`)).minor, '32')

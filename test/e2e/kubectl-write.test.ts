@@ -16,7 +16,7 @@ await withEachKubectl(kubectl => {
     const create = (object: unknown) => k.json('create -f -', { stdin: object })
     const field = (name: string, path: string) => k.ok(`get team ${name} -o jsonpath={${path}}`)
 
-    test('create -f makes the object, and answers 409 the second time', async () => {
+    test('create -f creates the object, and gets 409 the second time', async () => {
       const file = await k.file('created.yaml', team('created', { displayName: 'Created' }))
       assert.equal(await k.ok(`create -f ${file}`), `team.${group}/created created\n`)
       assert.equal(
@@ -25,7 +25,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('create -f reads YAML, and takes what get -o yaml printed', async () => {
+    test('create -f reads YAML, and accepts the output of get -o yaml', async () => {
       const yaml = `apiVersion: ${group}/v1\nkind: Team\nmetadata:\n  name: yaml\nspec:\n  users: [ada, grace]\n  description: |\n    two\n    lines\n`
       assert.equal(await k.ok('create -f -', { stdin: yaml }), `team.${group}/yaml created\n`)
       assert.equal(await field('yaml', '.spec.description'), 'two\nlines\n')
@@ -37,7 +37,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('create -f takes the list that get -o yaml printed', async () => {
+    test('create -f accepts the list output of get -o yaml', async () => {
       await create(team('listed-a'))
       await create(team('listed-b'))
       const list = await k.ok('get teams listed-a listed-b -o yaml')
@@ -54,7 +54,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('create refuses unknown and duplicate fields, and --validate=warn warns', async () => {
+    test('create rejects unknown and duplicate fields, and --validate=warn warns', async () => {
       const colourful = team('colourful', { colour: 'red' })
       assert.equal(
         await k.fails('create -f -', { stdin: colourful }),
@@ -74,7 +74,7 @@ await withEachKubectl(kubectl => {
       assert.match(complaint, /^\* spec\.access\[0\]\.verbs: Invalid value: "create": /m)
     })
 
-    test('create --dry-run=server goes through everything and keeps nothing', async () => {
+    test('create --dry-run=server validates everything and stores nothing', async () => {
       const dry = await k.json('create -f - --dry-run=server', { stdin: team('dry') })
       assert.equal(dry.spec.username, 'dry')
       assert.equal(dry.metadata.resourceVersion, undefined)
@@ -88,7 +88,7 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('create with generateName makes a name of five characters more', async () => {
+    test('create with generateName adds five characters to the name', async () => {
       const { metadata, ...rest } = team('', {})
       const generated = { ...rest, metadata: { ...metadata, name: undefined, generateName: 'gen-' } }
       const printed = await k.ok('create -f - -o name', { stdin: generated })
@@ -96,7 +96,7 @@ await withEachKubectl(kubectl => {
       assert.notEqual(await k.ok('create -f - -o name', { stdin: generated }), printed)
     })
 
-    test('patch --type=json and --type=merge change, default strategic is refused with the types there are', async () => {
+    test('patch --type=json and --type=merge work, the default strategic type is rejected with the supported types', async () => {
       await create(team('patched', { displayName: 'A' }))
       const patch = (...args: string[]) => k.ok(['patch', 'team', 'patched', ...args])
       const json = '[{"op":"replace","path":"/spec/displayName","value":"B"}]'
@@ -115,14 +115,14 @@ await withEachKubectl(kubectl => {
       )
     })
 
-    test('patch --type=json that fails names the operation and its pointer', async () => {
+    test('a failed patch --type=json names the operation and its pointer', async () => {
       await create(team('unpatched', { displayName: 'A' }))
       const patch = '[{"op":"test","path":"/spec/displayName","value":"Q"}]'
       const complaint = await k.fails(['patch', 'team', 'unpatched', '--type=json', '-p', patch], { code: 1 })
       assert.match(complaint, /^The request is invalid: .*\/spec\/displayName.*operation 0\b/)
     })
 
-    test('patch --subresource=status writes the status alone', async () => {
+    test('patch --subresource=status writes only the status', async () => {
       await create(team('observed', { displayName: 'A' }))
       const body = '{"spec":{"displayName":"B"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}'
       const command = ['patch', 'team', 'observed', '--subresource=status', '--type=merge', '-p', body]
@@ -133,7 +133,7 @@ await withEachKubectl(kubectl => {
       assert.deepEqual(status.conditions, [{ status: 'True', type: 'Ready' }])
     })
 
-    test('replace writes, a stale resourceVersion conflicts, --force makes it anew', async () => {
+    test('replace writes, a stale resourceVersion conflicts, --force recreates the object', async () => {
       const first = await create(team('replaced', { displayName: 'A' }))
       const changed = { ...first, spec: { ...first.spec, displayName: 'B' } }
       assert.equal(await k.ok('replace -f -', { stdin: changed }), `team.${group}/replaced replaced\n`)
@@ -150,7 +150,7 @@ await withEachKubectl(kubectl => {
       assert.notEqual(await field('replaced', '.metadata.uid'), first.metadata.uid)
     })
 
-    test('edit saves what the editor left, and cancels when nothing changed', async () => {
+    test('edit saves the result of the editor, and cancels without changes', async () => {
       await create(team('edited', { displayName: 'Before' }))
       const sed = await k.file('editor', '#!/bin/sh\nexec sed -i "s/displayName: Before/displayName: After/" "$1"\n')
       const edit = (editor: string) => k.run('edit team edited', { env: { KUBE_EDITOR: editor } })
@@ -177,7 +177,7 @@ await withEachKubectl(kubectl => {
       assert.match(await k.fails('label team marked a=b --resource-version=1'), /^Error from server \(Conflict\): /)
     })
 
-    test('an access key is shown once, in the answer to its creation (D13)', async () => {
+    test('an access key is shown once, in the response to its creation (D13)', async () => {
       const created = await k.ok('create -f - -o yaml', { stdin: accessKey('ci', { user: 'ada', ttl: 600 }) })
       const key = /^ {2}key: (plat_[0-9A-Za-z]{49})$/m.exec(created)?.[1] ?? ''
       assert.ok(key, created)
@@ -195,7 +195,7 @@ await withEachKubectl(kubectl => {
       assert.equal(me.body.status.userInfo.username, 'ada')
     })
 
-    test('a key of one’s own in an applied manifest is redacted in last-applied-configuration (D28)', async () => {
+    test('a given key in an applied manifest is redacted in last-applied-configuration (D28)', async () => {
       const key = 'a-key-of-my-own-with-thirty-two-and-more-characters'
       await k.ok('apply -f -', { stdin: accessKey('mine', { user: 'ada', key }) })
       const shown = await k.ok('get oak mine -o yaml --show-managed-fields')
@@ -209,7 +209,7 @@ await withEachKubectl(kubectl => {
       assert.equal(me.status, 201)
     })
 
-    test('the data of a shared secret comes back as it was sent, and is checked', async () => {
+    test('the data of a shared secret is returned unchanged, and is validated', async () => {
       const data = { 'tls.key': Buffer.from([0, 255, 10]).toString('base64'), empty: '' }
       await create(sharedSecret('tls', { data }, { namespace: 'web' }))
       assert.deepEqual((await k.json('get shs tls -n web')).spec.data, data)

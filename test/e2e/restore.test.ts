@@ -1,4 +1,4 @@
-// `platform restore` and whoever else wants its directory meanwhile, and what it says is to be done next.
+// `platform restore` with concurrent users of its directory, and its advice on what to do next.
 
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -52,7 +52,7 @@ describe('restore', { timeout: 120_000 }, () => {
     }
   }
 
-  test('while one restores, no server starts there and no other restores, and neither takes anything from it', async t => {
+  test('during a restore no server and no other restore can use the directory, and neither changes it', async t => {
     const one = await halfRestored(t, 'both')
     const words = 'serve --data both --https off --http 127.0.0.1:0'
     const serving = spawnSync(process.execPath, [program, ...words.split(' ')], { cwd: scratch, timeout: 60_000 })
@@ -73,7 +73,7 @@ describe('restore', { timeout: 120_000 }, () => {
     ])
   })
 
-  test('a restore that fails takes away what it made, and nothing that somebody put there meanwhile', async t => {
+  test('a failed restore removes what it created, and nothing else', async t => {
     const one = await halfRestored(t, 'meant')
     writeFileSync(join(scratch, 'meant/ca.key'), 'of somebody else')
     const { status, said } = await one.end()
@@ -83,7 +83,7 @@ describe('restore', { timeout: 120_000 }, () => {
     assert.equal(readFileSync(join(scratch, 'meant/ca.key'), 'utf8'), 'of somebody else')
   })
 
-  test('what restore advises asks as it was asked itself: with the key ring, and of no kubeconfig where there is no HTTPS', () => {
+  test('the advice of restore has the same flags: the key ring, and no kubeconfig without HTTPS', () => {
     writeFileSync(join(scratch, 'plain.yaml'), 'apiVersion: config.platform.sh/v1\nkind: ServerConfig\nhttps: "off"\n')
     const flags = '--config plain.yaml --master-key data/master.key'
     const apart = run(`restore ${file} --data apart ${flags}`)

@@ -1,4 +1,4 @@
-// The program as its operator meets it: signals, plain HTTP, a lost administrator (D1).
+// The server program for its operator: signals, plain HTTP, a lost administrator key (D1).
 
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -13,7 +13,7 @@ import { startServer } from '../support/server.ts'
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const temporary = () => mkdtempSync(join(tmpdir(), 'platform-serve-'))
 
-test('two signals that come together end the server as one does: what is under way is finished', async t => {
+test('two simultaneous signals stop the server like one: requests in flight finish', async t => {
   const directory = temporary()
   const args = [program, 'serve', '--data', directory, '--https', 'off', '--http', '127.0.0.1:0']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -32,7 +32,7 @@ test('two signals that come together end the server as one does: what is under w
   rmSync(directory, { recursive: true })
 })
 
-test('--insecure-http leaves the Host check of a loopback listener on', async t => {
+test('--insecure-http keeps the Host check of a loopback listener', async t => {
   const server = await startServer({ args: ['--insecure-http'] })
   t.after(() => server.stop())
   const status = await new Promise(resolve =>
@@ -44,7 +44,7 @@ test('--insecure-http leaves the Host check of a loopback listener on', async t 
   assert.equal(status, 421)
 })
 
-test('admin reset keeps the address in the kubeconfig where the settings name none', async t => {
+test('admin reset keeps the address in the kubeconfig if the settings have none', async t => {
   const server = await startServer()
   t.after(() => server.stop())
   const before = readFileSync(server.kubeconfig, 'utf8')
@@ -77,7 +77,7 @@ test('reports why it cannot create the data directory', () => {
   }
 })
 
-/** What a start says that comes to nothing. */
+/** The output of a failed start. */
 function refusal(args: readonly string[]): readonly [number | null, string] {
   const { status, stderr } = spawnSync(
     process.execPath,
@@ -87,7 +87,7 @@ function refusal(args: readonly string[]): readonly [number | null, string] {
   return [status, stderr]
 }
 
-test('an audit log, a certificate or a key that cannot be used is told with its setting and its file', () => {
+test('an unusable audit log, certificate or key is reported with its setting and its file', () => {
   const data = temporary()
   const [junk, missing] = [join(data, 'junk.pem'), join(data, 'missing.pem')]
   writeFileSync(junk, 'plat_secret\n')
@@ -108,7 +108,7 @@ test('an audit log, a certificate or a key that cannot be used is told with its 
   rmSync(data, { recursive: true })
 })
 
-test('a CA that is junk is told with its file', async t => {
+test('an invalid CA is reported with its file', async t => {
   const server = await startServer()
   t.after(() => server.stop())
   const file = join(server.directory, 'ca.crt')
@@ -122,7 +122,7 @@ test('a CA that is junk is told with its file', async t => {
   })
 })
 
-test('a data directory without write permission is refused with whose it is', () => {
+test('a data directory without write permission is rejected with its owner', () => {
   const data = temporary()
   chmodSync(data, 0o555)
   // Root may write everywhere: it becomes somebody else, once it has read the program.

@@ -66,7 +66,7 @@ const collection = '/apis/management.platform.sh/v1/teams'
 
 type Answer = { readonly code: number; readonly body: JsonObject }
 
-describe('server-side apply answers over HTTP as a real kube-apiserver did (wire §1.14)', { timeout: 120_000 }, () => {
+describe('server-side apply responds over HTTP like a real kube-apiserver (wire §1.14)', { timeout: 120_000 }, () => {
   let apiServer: ApiServer & { readonly kinds: readonly Kind[] }
   let front: Front
   before(async () => {
@@ -102,7 +102,7 @@ describe('server-side apply answers over HTTP as a real kube-apiserver did (wire
     return send('PATCH', verb === 'apply' ? `${item}&force=${force === true}` : item, { type: types[verb], body: sent })
   }
 
-  /** What the fixture records of an answer, and of an object before it. */
+  /** The recorded fields of a response, and of an object before it. */
   function summary({ code, body }: Answer, before: string | undefined): JsonObject {
     if (body['kind'] === 'Status') {
       const { message, reason, details } = body as { message: string; reason: string; details?: { causes?: Json } }
@@ -120,7 +120,7 @@ describe('server-side apply answers over HTTP as a real kube-apiserver did (wire
     readFileSync(new URL('../fixtures/server-side-apply.json', import.meta.url), 'utf8'),
   )
 
-  test('the recording is whole: 43 cases, 105 steps', () => {
+  test('the recording is complete: 43 cases, 105 steps', () => {
     assert.equal(fixture.cases.length, 43)
     assert.equal(fixture.cases.flatMap(one => one.steps).length, 105)
   })

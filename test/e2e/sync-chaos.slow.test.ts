@@ -1,5 +1,5 @@
-// Both API servers and the syncer are killed and started again at random while everything changes; afterwards the host has
-// exactly what the virtual cluster says it should, object by object, by a model that shares no code with the syncer.
+// Both API servers and the syncer are killed and restarted at random under change. Afterwards the host equals a model that shares no code with the syncer,
+// object by object.
 
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
@@ -15,7 +15,7 @@ import { endpoints, people, service, until } from '../support/cluster.ts'
 import { type ClusterProcess, killProgram, startCluster, startProgram } from '../support/cluster-process.ts'
 
 const seconds = Number(process.env['SYNC_CHAOS_SECONDS'] ?? 20)
-/** A slow machine goes on until so many were killed. */
+/** A slow machine continues until this many kills. */
 const least = Number(process.env['SYNC_CHAOS_KILLS'] ?? 5)
 const program = join(import.meta.dirname, '../../bin/platform.js')
 const names = Array.from({ length: 20 }, (_, index) => `app-${index}`)
@@ -30,7 +30,7 @@ function hostNameOf(name: string): string {
 
 type Expected = { readonly name: string; readonly subsets: unknown; readonly labels: object; readonly uid: string }
 
-/** Where an API server says how it is reached itself. */
+/** The advertised address of the API server. */
 const isOfTheServer = ({ namespace, name }: Resource['metadata']) => namespace === 'default' && name === 'kubernetes'
 
 function model(objects: readonly EndpointsObject[], services: readonly Resource[]): Expected[] {

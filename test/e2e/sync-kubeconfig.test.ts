@@ -1,4 +1,4 @@
-// `platform vcluster sync` with a kubeconfig that a tenant supplied: it reaches nothing of the machine the syncer runs on.
+// `platform vcluster sync` with a kubeconfig of a tenant: it cannot access the machine of the syncer.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -92,7 +92,7 @@ describe('platform vcluster sync with a tenant’s kubeconfig', { timeout: 120_0
     assert.ok(await people(host).get({ namespace: 'team', name: 'web-x-default-x-vc' }))
   })
 
-  test('a plugin and a token file of the host’s own kubeconfig work without any flag', async t => {
+  test('a plugin and a token file of the host’s own kubeconfig work without a flag', async t => {
     const { host, once } = await open(t)
     const { user, hasRun } = plugin()
     const ran = await once({ host: changed(host.kubeconfig, { user }) })
@@ -116,7 +116,7 @@ describe('platform vcluster sync with a tenant’s kubeconfig', { timeout: 120_0
     )
   })
 
-  test('a proxy of the tenant is not connected to', async t => {
+  test('the syncer does not connect to a proxy of the tenant', async t => {
     const { virtual, once } = await open(t)
     const { url, seen } = await listening(t)
     const { code, stderr } = await once({ virtual: changed(virtual.kubeconfig, { cluster: { 'proxy-url': url } }) })
@@ -125,7 +125,7 @@ describe('platform vcluster sync with a tenant’s kubeconfig', { timeout: 120_0
     assert.equal(seen.length, 0)
   })
 
-  test('--import-allow, which sends Secrets to the tenant’s server, needs one whose certificate is verified', async t => {
+  test('--import-allow, which sends Secrets to the tenant’s server, requires a verified certificate', async t => {
     const { virtual, once } = await open(t)
     const unverified = [
       { server: 'https://vc.example.org', 'insecure-skip-tls-verify': true },

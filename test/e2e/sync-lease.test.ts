@@ -1,4 +1,4 @@
-// What becomes of requests under way when the syncer has to end: they end with it, for another may lead by then.
+// Requests in flight when the syncer must stop: they end with it, because another syncer may be the leader by then.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ const write = (name: string, text: string) => {
 
 type Held = { readonly isOpen: () => boolean }
 
-/** Passes everything on to the host, but what it is told to hold: that gets no answer. */
+/** Forwards everything to the host except held requests, which get no response. */
 async function startFront() {
   const { origin, pathname } = new URL(host.server)
   const held: { [what: string]: Held[] } = { leases: [], endpoints: [] }
@@ -74,7 +74,7 @@ async function make(name: string): Promise<void> {
   await people(virtual).create(endpoints(name))
 }
 
-test('a write under way ends when the lease is lost, and no two replicas are taken for the same', async t => {
+test('a write in flight ends when the lease is lost, and two replicas have different identities', async t => {
   const front = await startFront()
   t.after(() => front.close())
   const { child, printed } = await startProgram(
@@ -92,7 +92,7 @@ test('a write under way ends when the lease is lost, and no two replicas are tak
     await make('web')
     await until('a write', async () => writes.length > 0)
     await until('its end', async () => !writes[0]?.isOpen(), 60_000)
-    // Which was asked before, and is nobody's to end: without an answer it has as long as it would have had.
+    // This earlier request is not ended: without a response it keeps its normal timeout.
     assert.ok(leases.some(one => one.isOpen()))
     assert.doesNotMatch(printed(), /abort/i)
   } finally {
@@ -100,7 +100,7 @@ test('a write under way ends when the lease is lost, and no two replicas are tak
   }
 })
 
-test('--once ends when its time is up, whatever is under way', async t => {
+test('--once stops when its time is up, with requests in flight', async t => {
   const front = await startFront()
   t.after(() => front.close())
   front.hold((what, method) => what === 'endpoints' && method === 'POST')

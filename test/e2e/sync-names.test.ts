@@ -1,4 +1,4 @@
-// The syncer where the name of the host's API server is one that this machine does not know.
+// The syncer with a host API server whose name this machine cannot resolve.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ function once(kubeconfig: string, seconds: string) {
   return exec(process.execPath, [program, ...args, ...sides], { timeout: 60_000 })
 }
 
-test('nothing is synced while it cannot be looked up; behind a proxy, which does that itself, it need not be', async () => {
+test('nothing is synced while the name cannot be resolved; behind a proxy, which resolves it, the sync works', async () => {
   const v = people(virtual)
   await v.service('web')
   await v.create(endpoints('web'))

@@ -70,7 +70,7 @@ const annotation = (object: Resource | undefined, key: string) => object?.metada
 describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3) }, () => {
   after(() => rmSync(directory, { recursive: true }))
 
-  test('--dry-run prints what would be written and writes nothing; --once writes it; again there is nothing to do', async t => {
+  test('--dry-run prints the writes and writes nothing; --once writes them; a second run has nothing to do', async t => {
     const { make, once, onHost } = await open(t)
     await make('once')
     const file = write('once.yaml', '')
@@ -86,7 +86,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.deepEqual([again.code, again.stdout], [0, ''])
   })
 
-  test('--once says what it could not do, with code 1', async t => {
+  test('--once reports failures, with exit code 1', async t => {
     const { make, once, onHost } = await open(t)
     // Loopback no API server takes itself.
     await make('refused', { subsets: [{ addresses: [{ ip: '239.0.0.1' }], ports: [{ port: 1 }] }] })
@@ -102,7 +102,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.ok(await onHost('refused'))
   })
 
-  test('in multi-namespace mode an object of the host stays as it is; --once names it with code 1', async t => {
+  test('in multi-namespace mode an object of the host stays unchanged; --once names it with exit code 1', async t => {
     const { h, make, once } = await open(t)
     await make('payments', { metadata: { annotations: { 'cert-manager.io/issuer': 'tenant', note: 'tenant' } } })
     const theirs = { namespace: 'team-default', name: 'payments' }
@@ -125,7 +125,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.deepEqual([annotations['note'], annotations['cert-manager.io/issuer']], ['tenant', undefined])
   })
 
-  test('patches need a licence; with one they are run, referents come along, and a change of the file is taken at once', async t => {
+  test('patches need a licence; with one they run, references are synced, and a changed file is reloaded', async t => {
     const { v, h, make, once, start, onHost } = await open(t)
     const file = write(
       'patched.yaml',
@@ -177,7 +177,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.equal(running.child.exitCode, 0)
   })
 
-  test('a patch that fails holds up its own object alone, and is told by condition, Event, metric and log', async t => {
+  test('a failing patch affects only its object, and is reported by condition, Event, metric and log', async t => {
     const { v, make, start, onHost } = await open(t)
     const file = write(
       'failing.yaml',
@@ -203,7 +203,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
       printed(),
       /"reason":"PatchFailed","msg":"patch 0 at metadata\.annotations\.bad: .*; see sync\.toHost\.endpoints\.patches\[0\]\.expression"/,
     )
-    // The tenant did not write the configuration, and whoever reads the log need not know the secrets in it.
+    // The tenant did not write the configuration, and readers of the log need not know its secrets.
     const events = JSON.stringify(await v.list(Event))
     assert.doesNotMatch(told + events + printed(), /no\.such/)
     const page = readFileSync(join(root, 'docs/SYNCER.md'), 'utf8')
@@ -213,7 +213,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.equal((await fetch(`${found}/readyz?verbose`)).status, 200)
   })
 
-  test('a Secret of the host is imported only where it is allowed, and never a token', async t => {
+  test('a Secret of the host is imported only if allowed, and never a token', async t => {
     const { v, h, make, once } = await open(t)
     const file = write(
       'import.yaml',
@@ -243,7 +243,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.equal(annotation(imported, `${mark}/imported-from`), `team/${name}`)
   })
 
-  test('a Secret goes to the host only where nothing of the host is, and never one that the host would fill', async t => {
+  test('a Secret is synced to the host only if the host has none, and never one that the host would fill', async t => {
     const { v, h, make, once } = await open(t)
     const file = write(
       'push.yaml',
@@ -270,7 +270,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.deepEqual(kept.data, { a: 'b3Bz' })
   })
 
-  test('of two replicas one works; when it ends the other takes over', async t => {
+  test('one of two replicas works; when it stops the other takes over', async t => {
     const { v, h, make, start, onHost } = await open(t)
     await make('led')
     const file = write('led.yaml', '')
@@ -291,7 +291,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     await until('the change', async () => (await onHost('led'))?.subsets?.[0]?.addresses?.[0]?.ip === '10.0.0.8')
   })
 
-  test('everything wrong with configuration and kubeconfigs is told at once, with code 2', async () => {
+  test('all problems of configuration and kubeconfigs are reported together, with exit code 2', async () => {
     const bad = write('bad.yaml', 'sync: {toHost: {endpoints: {enable: true}}}\n')
     const args = ['vcluster', 'sync', '-f', bad, '--name', 'x', '--namespace', 'y', '--timeout', 'soon']
     const files = ['--virtual-kubeconfig', join(directory, 'nowhere'), '--host-kubeconfig', write('broken', 'a: [')]
@@ -305,7 +305,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.match(outside.stderr, /this does not run in a pod with a service account/)
   })
 
-  test('a server that is away, or whose certificate is wrong, is tried until the time is up, and the log says why; one that is no API server is not', async t => {
+  test('an unreachable server, or one with a wrong certificate, is retried until the time is up, and logged; other servers are not retried', async t => {
     const { virtualKubeconfig } = await open(t)
     const file = write('away.yaml', '')
     const away = write('away.kubeconfig', kubeconfigOf('http://127.0.0.1:9'))

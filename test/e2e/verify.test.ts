@@ -1,4 +1,4 @@
-// What `platform verify` takes and says: a data directory, however it is named, and a backup; and what `serve` says of a store that is broken.
+// `platform verify` for data directories and backups, and the errors of `serve` for a damaged store.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -54,7 +54,7 @@ describe('verify', { timeout: 120_000 }, () => {
   })
   after(() => rmSync(scratch, { recursive: true, force: true }))
 
-  test('a data directory is named as everywhere: as an argument, by --data, by PLATFORM_DATA, or not at all for ./data', () => {
+  test('the data directory is an argument, --data, PLATFORM_DATA, or ./data', () => {
     const said = run('verify data')
     assert.equal(said.status, 0, said.stderr)
     assert.match(said.stderr, /ok: \d+ records up to revision \d+, with encrypted values and indexes/)
@@ -70,7 +70,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.match(run('verify empty').stderr, /has no platform\.db: it is not a data directory/)
   })
 
-  test('a backup is read to its end, from a file or a pipe, with the key ring of --master-key or of --data', () => {
+  test('a backup is read completely, from a file or a pipe, with the key ring of --master-key or --data', () => {
     for (const words of [
       'verify platform.backup',
       'verify platform.backup --data data',
@@ -98,7 +98,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.match(database.stderr, /platform\.db is the database of a data directory: use platform verify .*data/)
   })
 
-  test('every piece of a backup that was changed is named, and so is one that was cut, has grown, or is none', () => {
+  test('every changed piece of a backup is reported, and so is a truncated, extended or invalid one', () => {
     const spoiled = (bytes: Buffer) => {
       const { status, stdout, stderr } = run('verify -', bytes)
       assert.equal(status, 1, stdout + stderr)
@@ -125,7 +125,7 @@ describe('verify', { timeout: 120_000 }, () => {
       assert.match(spoiled(bytes).stdout, /it is not a backup of this platform/)
   })
 
-  test('a record of a backup that is of another object, and a seal that was moved, are named', () => {
+  test('a record of another object in a backup, and a moved encrypted value, are reported', () => {
     cpSync(join(scratch, 'data'), join(scratch, 'moved'), { recursive: true })
     const db = new DatabaseSync(join(scratch, 'moved/platform.db'))
     const rowOf = (name: string) =>
@@ -154,7 +154,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.equal(stdout.includes(secret) || stdout.includes(moved), false)
   })
 
-  test('what cannot be looked at is no damage: who asked is told what to do, and the code is 2', async () => {
+  test('unreadable input does not count as damage: the error says what to do, and the exit code is 2', async () => {
     const refused = (words: string) => {
       const { status, stdout, stderr } = run(words)
       assert.equal(status, 2, stdout + stderr)
@@ -185,7 +185,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.match(refused('verify circle'), /circle: .*too many symbolic links/)
   })
 
-  test('a lock that is broken is named, and that it may go; backup, too, names a store that is broken', () => {
+  test('a broken lock is reported as removable; backup reports a damaged store, too', () => {
     cpSync(join(scratch, 'data'), join(scratch, 'locked'), { recursive: true })
     writeFileSync(join(scratch, 'locked/lock.db'), 'no database '.repeat(200))
     const { status, stderr } = run('serve --data locked --https off --http 127.0.0.1:0')
@@ -201,7 +201,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.match(backup.stderr, /locked\/platform\.db is damaged: file is not a database\. platform verify /)
   })
 
-  test('serve on a store that is no database, or a broken one, names the file, what is wrong and what to do', () => {
+  test('serve reports a file that is not a database, or a damaged one, with the problem and what to do', () => {
     const broken = (name: string, spoil: (bytes: Buffer) => Buffer) => {
       cpSync(join(scratch, 'data'), join(scratch, name), { recursive: true })
       const file = join(scratch, name, 'platform.db')

@@ -1,4 +1,4 @@
-// Access keys at a gateway: how long what they opened lasts, which revocations concern them, and how many may be asked about (D33).
+// Access keys at a gateway: the end of their streams, revocations, and limits of reviews (D33).
 
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'node:test'
@@ -29,7 +29,7 @@ describe('access keys', () => {
   const get = (key: string, query = '', more: { [name: string]: string } = {}) =>
     fetch(`${gateway.url}${pods}${query}`, { headers: { Authorization: `Bearer ${key}`, ...more } })
 
-  test('a watch and a shell end with the key that opened them', async () => {
+  test('a watch and a shell end when their key expires', async () => {
     let isOver = false
     await open({ review: async () => (isOver ? undefined : { ...ada, endsIn: 1500 }) })
     const watch = await get('plat_key', '?watch=1')
@@ -48,7 +48,7 @@ describe('access keys', () => {
     assert.equal(gateway.streams.open, 0)
   })
 
-  test('a key whose life went on meanwhile, as its use made it, keeps what it opened', async () => {
+  test('a key whose lifetime was extended by use keeps its streams', async () => {
     let asked = 0
     await open({ review: async () => ({ ...ada, ...(asked++ === 0 ? { endsIn: 1200 } : {}) }) })
     const ending = new AbortController()
@@ -56,21 +56,21 @@ describe('access keys', () => {
       headers: { Authorization: 'Bearer plat_key' },
       signal: ending.signal,
     })
-    await eventually('it is asked about again', async () => asked === 2)
+    await eventually('the gateway reviews the key again', async () => asked === 2)
     gateway.streams.recheck()
     assert.deepEqual([gateway.streams.open, gateway.streams.cut], [1, 0])
     ending.abort()
     await assert.rejects(watch.text())
   })
 
-  test('a service that says nothing when a key ends does not keep its streams open', async () => {
+  test('streams of an expired key end even if the management API does not respond', async () => {
     let asked = 0
     await open({ review: async () => (asked++ ? new Promise(() => {}) : { ...ada, endsIn: 800 }) })
     await assert.rejects((await get('plat_key', '?watch=1')).text())
     assert.equal(gateway.streams.cut, 1)
   })
 
-  test('an answer about a key is not kept beyond its end', async () => {
+  test('a review is not cached beyond the expiry of the key', async () => {
     let asked = 0
     await open({ review: async () => (asked++ ? undefined : { ...ada, endsIn: 300 }) })
     assert.equal((await get('plat_key')).status, 200)
@@ -81,14 +81,14 @@ describe('access keys', () => {
     ['ahead of', 30_000],
     ['behind', -30_000],
   ] as const) {
-    test(`a revocation ends what a key opened before it where the gateway's clock is ${what} the service's`, async () => {
+    test(`a revocation ends earlier streams of a key if the clock of the gateway is ${what} that of the management API`, async () => {
       await open({ review: async () => ada, now: () => Date.now() + apart })
       const watch = await get('plat_key', '?watch=1')
       await gateway.revoke({ keyUID: 'uid-1', reason: 'disabled' })
       await assert.rejects(watch.text())
     })
 
-    test(`a key that is asked about after a revocation counts where the gateway's clock is ${what} the service's`, async () => {
+    test(`a key reviewed after a revocation is valid if the clock of the gateway is ${what} that of the management API`, async () => {
       await open({ review: async () => ada, now: () => Date.now() + apart })
       assert.equal((await get('plat_key')).status, 200)
       await gateway.revoke({ users: ['ada'], reason: 'left a team' })
@@ -97,7 +97,7 @@ describe('access keys', () => {
     })
   }
 
-  test('what was asked before a revocation and answered after it is asked again', async () => {
+  test('a review that began before a revocation and ended after it is repeated', async () => {
     const answers: ((found: ReviewedKey | undefined) => void)[] = []
     await open({ review: () => new Promise(resolve => answers.push(resolve)) })
     const answer = get('plat_key')
@@ -105,12 +105,12 @@ describe('access keys', () => {
     await gateway.revoke({ keyUID: 'uid-1', reason: 'deleted' })
     await eventually('it is heard', async () => gateway.revocations.size === 1)
     answers[0]?.(ada)
-    await eventually('it is asked again', async () => answers.length === 2)
+    await eventually('the gateway reviews it again', async () => answers.length === 2)
     answers[1]?.(undefined)
     assert.equal((await answer).status, 401)
   })
 
-  test('only so many unknown keys are asked about at once, in all and of one address; one more is 429 with Retry-After', async () => {
+  test('concurrent reviews of unknown keys are limited, in total and per address; the next one gets 429 with Retry-After', async () => {
     const answers: (() => void)[] = []
     await open({ review: () => new Promise(resolve => answers.push(() => resolve(undefined))), behindProxy: true })
     const ask = (count: number, from: (index: number) => string) =>
@@ -128,12 +128,12 @@ describe('access keys', () => {
     assert.deepEqual([...new Set(told)].sort(), ['401 null', '429 1'])
     assert.equal(told.filter(text => text === '429 1').length, 56)
     const next = get('plat_next')
-    await eventually('there is room again', async () => answers.length === 65)
+    await eventually('slots are free again', async () => answers.length === 65)
     answers[64]?.()
     assert.equal((await next).status, 401)
   })
 
-  test('of an address that has sent many unknown keys no more are asked about; keys that have counted go on', async () => {
+  test('unknown keys from an address that sent many of them are not reviewed; known keys still work', async () => {
     const asked: string[] = []
     let time = Date.now()
     await open({

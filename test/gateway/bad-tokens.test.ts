@@ -1,4 +1,4 @@
-// Everything that is no good token is answered 401, by the whole gateway, and nothing of it reaches the cluster.
+// The gateway rejects every invalid token with 401, and forwards none of these requests.
 
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, sign } from 'node:crypto'
@@ -34,7 +34,7 @@ describe('bad tokens', () => {
   const createPrivate = () => privatePem
   const head = { alg: 'ES256', typ: 'JWT', kid }
 
-  test('each of them is 401 and says why, without giving the token away', async () => {
+  test('each of them gets 401 with a reason that does not reveal the token', async () => {
     privatePem = await exportPKCS8(gateway.privateKey)
     const good = await gateway.sign()
     assert.equal((await ask(`Bearer ${good}`)).status, 200)
@@ -106,7 +106,7 @@ describe('bad tokens', () => {
       'exp twice': twice('exp', now + 9999),
       'alg twice': signed(`{"alg":"none","alg":"ES256","typ":"JWT","kid":"${kid}"}`, claimsFor()),
       'claims are a list': signed(head, []),
-      'claims are no JSON': signed(head, 'hello'),
+      'claims that are not JSON': signed(head, 'hello'),
       'claims changed': `${h}.${b64(claimsFor({ sub: 'root' }))}.${s}`,
       'signature changed': `${h}.${b}.${s.slice(0, -4)}AAAA`,
       'signature missing': `${h}.${b}.`,
@@ -133,7 +133,7 @@ describe('bad tokens', () => {
     assert.equal(gateway.backend.got.length, reached, 'nothing of it reached the cluster')
   })
 
-  test('two Authorization headers, another scheme, a token in the query and none at all are 401', async () => {
+  test('two Authorization headers, another scheme, a token in the query and no token get 401', async () => {
     const good = await gateway.sign()
     for (const authorization of ['Basic YTpi', good, 'Bearer', 'Bearer  '])
       assert.equal((await ask(authorization)).status, 401, authorization)
@@ -157,7 +157,7 @@ describe('bad tokens', () => {
     assert.equal(gateway.backend.got.length, reached)
   })
 
-  test('a token of 17 KiB or of 1 MiB is 401 like any other, without being held in memory', async () => {
+  test('a token of 17 KiB or 1 MiB gets 401 without being buffered', async () => {
     for (const size of [17 * 1024, 1024 * 1024]) {
       const bare = await openBare(gateway.url)
       const lines = [`GET ${path} HTTP/1.1`, 'Host: gateway', `Authorization: Bearer ${'A'.repeat(size)}`]
@@ -170,7 +170,7 @@ describe('bad tokens', () => {
     }
   })
 
-  test('an unknown kid has the keys fetched again, and a token that was good stays good until its key goes', async () => {
+  test('an unknown kid triggers a fetch of the keys, and a valid token stays valid until its key is removed', async () => {
     const good = await gateway.sign()
     const { privateJwk, publicJwk } = makeKeys()
     const next = (await importJWK(privateJwk, 'ES256')) as CryptoKey

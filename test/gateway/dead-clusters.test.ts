@@ -7,7 +7,7 @@ import { request } from 'node:http'
 import { createServer as createHttps } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 import { eventually } from '../support/wire.ts'
 import { closing, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
 import { claimsFor, type TestGateway } from './in-process.ts'
@@ -17,7 +17,7 @@ const exec = '/kubernetes/cluster/prod/api/v1/namespaces/shop/pods/till/exec?com
 
 type Probe = { readonly isKeepAlive: boolean; readonly seconds: number }
 
-/** What the kernel will do of itself with the connections that lead to a port of this machine. */
+/** The keep-alive timers of the kernel for connections to a local port. */
 function probesTo(port: number): Probe[] {
   const hex = port.toString(16).toUpperCase().padStart(4, '0')
   return readFileSync(table, 'utf8')
@@ -65,28 +65,28 @@ const isAskedSoon = ({ isKeepAlive, seconds }: Probe) => isKeepAlive && seconds 
 
 if (!existsSync(table)) notRun(table)
 else
-  describe('a quiet connection to a cluster is asked after by the kernel within 30 s', { timeout: 120_000 }, () => {
-    test('that of a watch by HTTP/1.1', async () => {
+  describe('the kernel probes idle connections to a cluster within 30 s', { timeout: 120_000 }, () => {
+    test('of a watch over HTTP/1.1', async () => {
       const cluster = await openOld()
       const seen = await watch(await openBefore(cluster.url))
       await until('it has begun', () => seen.text === 'first\n')
       await eventually('it will be', async () => probesTo(cluster.port).some(isAskedSoon))
     })
 
-    test('that of a shell', async () => {
+    test('of a shell', async () => {
       const cluster = await openOld()
       await openShell(await openBefore(cluster.url))
       await eventually('it will be', async () => probesTo(cluster.port).some(isAskedSoon))
     })
 
-    test('that which watches share', async () => {
+    test('shared by watches', async () => {
       const cluster = await openCluster()
       await watch(await openBefore(cluster.url))
       await eventually('it will be', async () => probesTo(Number(new URL(cluster.url).port)).some(isAskedSoon))
     })
   })
 
-test('a watch by HTTP/1.1 goes out on a new connection: one that was kept may have died unseen, and nobody would say so', async () => {
+test('a watch over HTTP/1.1 uses a new connection, because a kept one may be dead', async () => {
   const cluster = await openOld()
   const gateway = await openBefore(cluster.url)
   const Authorization = `Bearer ${await gateway.sign()}`

@@ -64,7 +64,7 @@ describe('exec over WebSocket', () => {
     return { printed, input, socket, status: () => told }
   }
 
-  test('what is typed arrives, what is printed comes back on its channels, and the end with its status', async () => {
+  test('input arrives, output comes back on its channels, and the exit status at the end', async () => {
     const { printed, input, socket, status } = await open()
     const big = 'x'.repeat(300_000)
     input.write('hello')
@@ -81,7 +81,7 @@ describe('exec over WebSocket', () => {
     assert.equal(headers.authorization, 'Bearer of-the-gateway')
   })
 
-  test('an open shell is cut on both sides when its token is revoked', async () => {
+  test('an open shell ends on both sides when its token is revoked', async () => {
     const claims = claimsFor()
     const { printed, input, socket } = await open(claims)
     input.write('hello')

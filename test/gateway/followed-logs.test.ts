@@ -62,8 +62,8 @@ async function openLogs(sizes: readonly number[] = []) {
   return { ...cluster, written }
 }
 
-describe('logs that are followed', { timeout: 120_000 }, () => {
-  test('arrive piece by piece as they are written, whatever is cut in two, and end when they end', async () => {
+describe('followed logs', { timeout: 120_000 }, () => {
+  test('arrive in chunks as they are written, and end when the cluster ends them', async () => {
     const cluster = await openLogs()
     const gateway = await openBefore(cluster.url, dialTo(cluster.url), { certificates })
     const ask = openClient(gateway)
@@ -81,7 +81,7 @@ describe('logs that are followed', { timeout: 120_000 }, () => {
     assert.equal(all[1]?.end, 'open')
   })
 
-  test('that a client leaves are cancelled at the cluster, and its other ones go on', async () => {
+  test('that a client closes are cancelled at the cluster, and its other streams continue', async () => {
     const cluster = await openLogs()
     const gateway = await openBefore(cluster.url, dialTo(cluster.url), { certificates })
     const ask = openClient(gateway)
@@ -90,12 +90,12 @@ describe('logs that are followed', { timeout: 120_000 }, () => {
     await until('the cluster hears of it', () => cluster.got[0]?.request.stream.destroyed === true)
     assert.equal(cluster.got[0]?.request.stream.rstCode, constants.NGHTTP2_CANCEL)
     cluster.got[1]?.response.write('still\n')
-    await until('the second goes on', () => second.text.endsWith('still\n'))
+    await until('the second continues', () => second.text.endsWith('still\n'))
     await until('one is under way', () => gateway.streams.open === 1)
     assert.equal(cluster.sessions.size, 1)
   })
 
-  test('that the cluster breaks off do not look whole to a client by HTTP/2, and its other ones go on', async () => {
+  test('that the cluster aborts look incomplete to an HTTP/2 client, and its other streams continue', async () => {
     const cluster = await openLogs()
     const gateway = await openBefore(cluster.url, dialTo(cluster.url), { certificates })
     const ask = openClient(gateway)
@@ -104,10 +104,10 @@ describe('logs that are followed', { timeout: 120_000 }, () => {
     await until('it has ended', () => first.end !== 'open')
     assert.equal(first.end, 'broken')
     cluster.got[1]?.response.write('still\n')
-    await until('the second goes on', () => second.text.endsWith('still\n'))
+    await until('the second continues', () => second.text.endsWith('still\n'))
   })
 
-  test('are cut for a client by HTTP/2 when the token is revoked, and do not look whole', async () => {
+  test('are aborted for an HTTP/2 client when the token is revoked, and look incomplete', async () => {
     const cluster = await openLogs()
     const gateway = await openBefore(cluster.url, dialTo(cluster.url), { certificates })
     const seen = await openClient(gateway)()
@@ -117,7 +117,7 @@ describe('logs that are followed', { timeout: 120_000 }, () => {
     await until('the cluster hears of it', () => cluster.got[0]?.request.stream.destroyed === true)
   })
 
-  test('of seventy clients that do not read hold nobody back on the same connection, and are held back themselves', async () => {
+  test('of seventy clients that do not read do not block others on the same connection, and are paused', async () => {
     const slowOnes = 70
     const cluster = await openLogs([...new Array<number>(slowOnes).fill(16 * MiB), 8 * MiB])
     const gateway = await openBefore(cluster.url)
@@ -144,7 +144,7 @@ describe('logs that are followed', { timeout: 120_000 }, () => {
     assert.ok(slow.every(({ end }) => end === 'open'))
     const [one] = slow
     one?.answer.resume()
-    await until('a slow one goes on', () => one?.end === 'whole')
+    await until('a slow one continues', () => one?.end === 'whole')
     assert.equal(one?.text.length, 16 * MiB + 'first\nlast\n'.length)
   })
 })

@@ -42,7 +42,7 @@ describe('forwarding', () => {
   })
   const get = (path: string, init: RequestInit = {}) => fetch(`${gateway.url}${prod}${path}`, { headers, ...init })
 
-  test('an answer arrives as it is made, and ends when the cluster ends it', async () => {
+  test('a response is streamed, and ends when the cluster ends it', async () => {
     const parts: ServerResponse[] = []
     reply = (_, response) => {
       response.writeHead(200, { 'Content-Type': 'application/json', 'X-Kubernetes-Pf': 'a', 'Set-Cookie': 'a=b' })
@@ -61,7 +61,7 @@ describe('forwarding', () => {
     assert.equal((await reader.read()).done, true)
   })
 
-  test('who reads slowly holds the cluster back, and the gateway gathers nothing', async () => {
+  test('a slow reader pauses the cluster, and the gateway buffers nothing', async () => {
     const chunk = Buffer.alloc(64 * 1024)
     let written = 0
     reply = (_, response) => {
@@ -92,7 +92,7 @@ describe('forwarding', () => {
     assert.equal(size, 64 * 1024 * 1024)
   })
 
-  test('a body goes up as it comes, with and without a length, also of a DELETE', async () => {
+  test('a request body is streamed, with and without a length, also of a DELETE', async () => {
     reply = (request, response) => {
       let size = 0
       request.on('data', (part: Buffer) => {
@@ -112,7 +112,7 @@ describe('forwarding', () => {
     assert.deepEqual(await chunked.json(), { size: big.length, method: 'DELETE' })
   })
 
-  test('a write without a body says so, and an answer of a thousand crumbs is held back like any other', async () => {
+  test('a write without a body says so, and a response of a thousand small chunks has back pressure', async () => {
     reply = (request, response) => {
       response.write('{"length":"')
       response.write(`${request.headers['content-length']}"`)
@@ -130,7 +130,7 @@ describe('forwarding', () => {
     assert.deepEqual(warned, [])
   })
 
-  test('a client that goes is gone for the cluster, too', async () => {
+  test('a client that disconnects ends the upstream request', async () => {
     let closed = false
     reply = (request, response) => {
       response.writeHead(200).flushHeaders()
@@ -144,7 +144,7 @@ describe('forwarding', () => {
     await eventually('the cluster hears of it', async () => closed)
   })
 
-  test('half an answer does not look like a whole one', async () => {
+  test('a partial response does not look complete', async () => {
     reply = (_, response) => {
       response.writeHead(200)
       response.write('half')
@@ -163,14 +163,14 @@ describe('forwarding', () => {
     assert.equal((await get('/openapi/v2')).status, 304)
   })
 
-  test('a cluster that refuses the gateway’s own credentials is 502, and not the client’s fault', async () => {
+  test('a cluster that rejects the credentials of the gateway is a 502', async () => {
     reply = (_, response) => void response.writeHead(401).end('{}')
     const answer = await get('/api/v1/pods')
     assert.equal(answer.status, 502)
     assert.match(await answer.text(), /cluster prod refused the gateway's own credentials/)
   })
 
-  test('no answer in time is 504; a watch has its time', async () => {
+  test('no response in time is 504; a watch has no such limit', async () => {
     const waiting: ServerResponse[] = []
     reply = (_, response) => void waiting.push(response)
     timeouts.answer = 300
@@ -184,7 +184,7 @@ describe('forwarding', () => {
     assert.equal((await watch).status, 200)
   })
 
-  test('a connection that breaks before an answer is 502 for a write, and tried again for a read on an old one', async () => {
+  test('a connection that breaks before a response is 502 for a write; a read on a reused connection is retried', async () => {
     await (await get('/api/v1/pods')).text() // leaves a connection behind
     let count = 0
     reply = (request, response) => {
@@ -205,7 +205,7 @@ describe('forwarding', () => {
     assert.deepEqual([deleted.status, deleted.headers.get('retry-after')], [502, null])
   })
 
-  test('more than may be under way at once is 429 with Retry-After', async () => {
+  test('requests above the inflight limit get 429 with Retry-After', async () => {
     const waiting: ServerResponse[] = []
     reply = (_, response) => void waiting.push(response)
     const under = [1, 2, 3].map(() => get('/api/v1/pods?watch=true'))
@@ -216,10 +216,10 @@ describe('forwarding', () => {
     await Promise.all(under)
   })
 
-  test('a stream ends when its token does, and all of them when nothing is known of revocations', async () => {
+  test('a stream ends when its token expires, and all streams end when the revocation feed is stale', async () => {
     reply = (_, response) => void response.writeHead(200).flushHeaders()
     const now = Math.floor(Date.now() / 1000)
-    // With the leeway of five seconds it has four left: on a busy machine one is over before it is asked with.
+    // With the leeway of five seconds it has four left: on a busy machine one passes before the request.
     const brief = await gateway.sign(claimsFor({ iat: now - 100, nbf: now - 100, exp: now - 1 }))
     const ending = await fetch(`${gateway.url}${prod}/api/v1/pods?watch=1`, {
       headers: { Authorization: `Bearer ${brief}` },
@@ -237,7 +237,7 @@ describe('forwarding', () => {
     assert.equal((await get('/api/v1/pods')).status, 200)
   })
 
-  test('users and groups are revoked as well as keys, and only tokens from before', async () => {
+  test('users and groups can be revoked like keys, and only earlier tokens are affected', async () => {
     const now = Math.floor(Date.now() / 1000)
     const bearer = async (over: object) => ({
       headers: { Authorization: `Bearer ${await gateway.sign(claimsFor(over))}` },
@@ -257,7 +257,7 @@ describe('forwarding', () => {
     assert.equal((await get('/api', later)).status, 200)
   })
 
-  test('the audit log says token, key and place of what was done and of what was refused', async () => {
+  test('the audit log has token, key and target of allowed and denied requests', async () => {
     const claims = claimsFor({
       'platform.sh': { kind: 'User', name: 'ada', key: 'key-7', scope: { clusters: [{ cluster: 'prod' }] } },
     })
@@ -283,7 +283,7 @@ describe('forwarding', () => {
   })
 })
 
-test('nobody there is 503 with Retry-After, a certificate that is not trusted 502 that says so', async t => {
+test('an unreachable cluster is 503 with Retry-After, an untrusted certificate a 502 with the reason', async t => {
   const port = await freePort()
   const mine = makeAuthority(Date.now())
   const other = makeAuthority(Date.now())
@@ -316,7 +316,7 @@ test('nobody there is 503 with Retry-After, a certificate that is not trusted 50
   }
 })
 
-test('an answer that can be read in two ways is 502, and nothing of it reaches the client', async t => {
+test('an ambiguous response is 502, and nothing of it reaches the client', async t => {
   let bytes = ''
   const raw = createTcp(socket => {
     socket.on('error', () => {})
@@ -345,7 +345,7 @@ test('an answer that can be read in two ways is 502, and nothing of it reaches t
   }
 })
 
-test('HTTP/2 clients are served too: reads, bodies of unknown length, and streams that are cut', async t => {
+test('HTTP/2 clients are served too: reads, bodies of unknown length, and aborted streams', async t => {
   const pair = issueCertificate(makeAuthority(Date.now()), ['127.0.0.1'], Date.now())
   const backend = await openBackend((request, response) => {
     if (request.url?.includes('watch')) return void response.writeHead(200).flushHeaders()
@@ -391,7 +391,7 @@ test('HTTP/2 clients are served too: reads, bodies of unknown length, and stream
   assert.notEqual(watch.rstCode, 0, 'what is cut does not look whole')
 })
 
-test('when all kept connections have died unseen, a question is asked once more on a new one', async () => {
+test('a read is retried once on a new connection when all kept connections are dead', async () => {
   const held: ServerResponse[] = []
   const used = new Set<unknown>()
   const backend = await openBackend((request, response) => {
@@ -416,7 +416,7 @@ test('when all kept connections have died unseen, a question is asked once more 
   }
 })
 
-test('a cluster behind a proxy gets every header and the body, and a watch gets a connection of its own', async () => {
+test('a cluster behind a proxy gets every header and the body, and a watch gets its own connection', async () => {
   const bodies: string[] = []
   const backend = await openBackend((request, response) => {
     let body = ''

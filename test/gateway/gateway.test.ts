@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { must, ours, rbac, refused, teams } from '../access/people.ts'
 import { eventually } from '../support/wire.ts'
-import { type GatewayProcess, type GatewayStage, openGatewayStage, type Person } from './stage.ts'
+import { type GatewayProcess, type GatewayStage, openGatewayStage, type Person } from './gateway-fixture.ts'
 
 describe('a gateway', () => {
   let stage: GatewayStage
@@ -34,7 +34,7 @@ describe('a gateway', () => {
   const ask = (method: string, path: string, key: string, body?: unknown, headers?: { [name: string]: string }) =>
     gateway.request(method, path, { key, ...(body ? { body } : {}), ...(headers ? { headers } : {}) })
 
-  test('a token reaches the cluster, as its holder and with the rights they have there', async () => {
+  test('a token reaches the cluster, with the identity and permissions of its holder', async () => {
     const made = await must(ask('POST', `${prod}${teams}`, token, { metadata: { name: 'crew' }, spec: {} }))
     assert.equal(made.spec.owner.user, 'ada')
     assert.equal((await must(ask('GET', `${prod}${teams}/crew`, token))).metadata.name, 'crew')
@@ -47,7 +47,7 @@ describe('a gateway', () => {
     assert.match(status.userInfo.extra['authentication.platform.sh/token'][0], /^[0-9a-f-]{36}$/)
   })
 
-  test('what is sent by hand about who one is does not count: 403 for impersonation, silence for the rest', async () => {
+  test('identity headers of the client are rejected or dropped: 403 for impersonation', async () => {
     for (const name of ['Impersonate-User', 'impersonate-group', 'Impersonate-Extra-x', 'Impersonate_User'])
       await refused(ask('GET', `${prod}${teams}`, token, undefined, { [name]: 'admin' }), 403, /Impersonate headers/)
     const { status } = await must(
@@ -65,12 +65,12 @@ describe('a gateway', () => {
     assert.equal(status.userInfo.username, 'ada')
   })
 
-  test('who takes it for the service, as `platform login` would, is told that it is a gateway', async () => {
+  test('a client that takes it for the management API, like `platform login`, learns that it is a gateway', async () => {
     const signingIn = '/kubernetes/management/apis/authentication.k8s.io/v1/selfsubjectreviews'
     await refused(ask('POST', signingIn, ada.key, {}), 404, /^this is a gateway: signing in .* the URL of the service/)
   })
 
-  test('scope is judged before existence: 403 that names it, then 404 (D33)', async () => {
+  test('the scope is checked before existence: 403 that names it, then 404 (D33)', async () => {
     const narrow = await ada.mint({ scope: { clusters: [{ cluster: 'dev' }] } })
     await refused(ask('GET', `${prod}${teams}`, narrow), 403, /cluster prod: the scope of the token is .*"dev"/)
     await refused(ask('GET', `/kubernetes/cluster/nowhere${teams}`, narrow), 403)
@@ -92,7 +92,7 @@ describe('a gateway', () => {
     await refused(ask('GET', `/kubernetes/project/web/space/room/api`, project), 403)
   })
 
-  test('a space is a namespace: discovery and what is inside pass, nothing else (D33)', async () => {
+  test('a space is a namespace: discovery and paths inside it are forwarded, nothing else (D33)', async () => {
     const room = '/kubernetes/project/web/space/room'
     for (const path of ['/api', '/apis', '/api/v1', `${ours}`, '/openapi/v3', '/version'])
       assert.equal((await ask('GET', `${room}${path}`, token)).status, 200, path)
@@ -114,7 +114,7 @@ describe('a gateway', () => {
     await refused(ask('POST', `${room}/api`, token, {}), 403)
   })
 
-  test('an access key works as well, with its own scope, for as long as it is there', async () => {
+  test('an access key works as well, with its own scope, until it is deleted', async () => {
     const worker = await stage.invite('ada', { scope: { clusters: [{ cluster: 'prod' }] } })
     await must(ask('GET', `${prod}${teams}`, worker.key))
     await refused(ask('GET', `/kubernetes/project/web/virtualcluster/vc${teams}`, worker.key), 403)
@@ -130,7 +130,7 @@ describe('a gateway', () => {
     await refused(ask('GET', `${prod}${teams}`, ''), 401, /no token was sent/)
   })
 
-  test('a watch that was opened with an access key ends when the key does, or is disabled', async () => {
+  test('a watch of an access key ends when the key is deleted or disabled', async () => {
     const brief = await stage.invite('ada', { ttl: 8 })
     const stays = await stage.invite('ada')
     const read = async (key: string) => {
@@ -151,7 +151,7 @@ describe('a gateway', () => {
     await refused(ask('GET', `${prod}${teams}`, brief.key), 401, /does not count/)
   })
 
-  test('a deleted key ends its tokens, and the watches they opened', async () => {
+  test('deleting a key ends its tokens and their watches', async () => {
     const guest = await stage.invite('ada')
     const theirs = await guest.mint()
     const watch = gateway.watch(`${prod}${teams}`, { key: theirs })

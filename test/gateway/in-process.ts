@@ -34,7 +34,7 @@ export type TestGateway = {
   readonly backend: TestBackend
   readonly privateKey: CryptoKey
   readonly publicJwk: JWK
-  /** What the issuer publishes. */
+  /** The metadata of the issuer. */
   readonly published: JWK[]
   readonly streams: ActiveRequests
   readonly revocations: Revocations
@@ -46,7 +46,7 @@ export type TestGateway = {
   readonly broken: string[]
   sign(claims?: object, header?: object): Promise<string>
   revoke(spec: object): Promise<void>
-  /** Milliseconds that the service was not heard for. */
+  /** Milliseconds since the last contact with the management API. */
   feedAge: number
   close(): Promise<void>
 }
@@ -170,7 +170,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
     }),
     credentials,
     revocations,
-    staleFeedReason: () => (isFeedStale() ? 'the gateway has not heard from the service' : undefined),
+    staleFeedReason: () => (isFeedStale() ? 'the gateway has no contact with the management API' : undefined),
     streams,
     limits: openInflightLimits({ max: { read: most, write: most, watch: most }, share: 1, rate: 0, burst: 0, now }),
     guard,

@@ -18,7 +18,7 @@ import { blocksOf, readDocument } from '../support/docs.ts'
 import { type KubeCluster, kubeBinaries, startKube } from '../support/kube-cluster.ts'
 import { openRequests } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { authority, type GatewayProcess, invite, startGateway } from './stage.ts'
+import { authority, type GatewayProcess, invite, startGateway } from './gateway-fixture.ts'
 
 const reviews = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 const review = { body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' } }
@@ -87,7 +87,7 @@ if (binaries)
       rmSync(directory, { recursive: true, force: true })
     })
 
-    test('takes a token for itself alone that lives for at most 15 minutes, and knows its holder with a prefix', async () => {
+    test('accepts only tokens for itself with at most 15 minutes, with a prefixed username', async () => {
       const ada = await invite(service, 'ada')
       const key = await ada.mint({ ttl: 900, scope: { clusters: [{ cluster: 'prod' }] } })
       const { userInfo } = (await must(straight.request('POST', reviews, { ...review, key }))).status
@@ -102,7 +102,7 @@ if (binaries)
       await refused(straight.request('GET', '/api/v1/secrets', { key }), 403, /platform:ada/)
     })
 
-    test('refuses every wider token of the service', async () => {
+    test('rejects every wider token of the management API', async () => {
       const ada = await invite(service, 'ada')
       for (const spec of [
         {},
@@ -114,7 +114,7 @@ if (binaries)
         await refused(straight.request('POST', reviews, { ...review, key: await ada.mint(spec) }), 401)
     })
 
-    test('holds a token with the right audience to the rules of the page all the same', async () => {
+    test('applies the rules of the page to a token with the right audience', async () => {
       const now = Date.now()
       const caller = { username: 'ada', groups: ['system:authenticated'], identity: 'User' as const, keyUid: 'key' }
       const right = claimsOf({
@@ -142,7 +142,7 @@ if (binaries)
         await refused(ask(over), 401)
     })
 
-    test('behind a gateway: one is oneself, with the rights one has there; get, list, watch, apply and delete', async () => {
+    test('behind a gateway: users have their own identity and permissions; get, list, watch, apply and delete', async () => {
       const ada = await invite(service, 'ada')
       const key = await ada.mint({ scope: { clusters: [{ cluster: 'prod' }] } })
       const at = (path: string) => `/kubernetes/cluster/prod${path}`
@@ -166,7 +166,7 @@ if (binaries)
       assert.ok(Array.isArray((await must(gateway.request('GET', at(inTeam), { key }))).items))
     })
 
-    test('behind a gateway: a key that is deleted ends the watch, and the token', async () => {
+    test('behind a gateway: deleting a key ends the watch and the token', async () => {
       const guest = await invite(service, 'ada')
       const key = await guest.mint()
       const at = `/kubernetes/cluster/prod${inTeam}`

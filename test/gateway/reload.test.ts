@@ -17,8 +17,8 @@ import { kubeconfigOf } from '../support/kubeconfig.ts'
 import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { eventually } from '../support/wire.ts'
+import { agentKey, authority, type GatewayProcess, invite, type Person, startGateway } from './gateway-fixture.ts'
 import { openBackend, type TestBackend } from './in-process.ts'
-import { agentKey, authority, type GatewayProcess, invite, type Person, startGateway } from './stage.ts'
 
 const path = '/kubernetes/cluster/slow/api/v1/pods'
 const clusters = [{ name: 'slow', kubeconfig: 'slow.json' }]
@@ -58,7 +58,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     writeFileSync(join(gateway.directory, name), text)
   const statusOf = async (gateway: GatewayProcess, key: string) => (await gateway.request('GET', path, { key })).status
 
-  /** A watch that has begun. Answers what is heard next of it, where its cluster says something or is silent. */
+  /** An open watch. Returns its next event, if the cluster sends one. */
   async function watch(gateway: Pick<GatewayProcess, 'watch'>, key: string) {
     const mark = `n${++marks}`
     const events = gateway.watch(`${path}?labelSelector=${mark}`, { key })
@@ -112,7 +112,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
       )
   }
 
-  test('a certificate is followed: written in place, by swapped links, by other names; open streams go on', async t => {
+  test('reloads a certificate: written in place, by swapped links, or with other names; open streams continue', async t => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
@@ -153,7 +153,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.ok(!session.destroyed, 'a connection that was open stays')
   })
 
-  test('a certificate that does not fit its key changes nothing, is told and shown, and is used once it fits', async () => {
+  test('rejects and reports a certificate that does not match its key, and uses it once it does', async () => {
     const gateway = await open()
     const [before, next] = [await shownAt(gateway.url, 'h2'), makePair()]
     put(gateway, 'tls.crt', next.certificate)
@@ -162,7 +162,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     await says(gateway, /tls: .*tls\.crt.* and .*tls\.key.* do not belong together/)
     await says(gateway, /keeping the previous configuration/)
     const ready = await fetch(`${gateway.status}/readyz?verbose`)
-    assert.equal(ready.status, 200, 'what was there before serves')
+    assert.equal(ready.status, 200, 'the previous one serves')
     assert.match(await ready.text(), /^\[\+\]config ok: .*unusable/m)
     put(gateway, 'tls.key', next.key)
     await isShown(gateway, next)
@@ -170,7 +170,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.match(await (await fetch(`${gateway.status}/readyz?verbose`)).text(), /^\[\+\]config ok: as the file says/m)
   })
 
-  test('everything that is wrong with new files is told at once, and nothing of them is used', async () => {
+  test('reports all problems of new files together, and uses none of them', async () => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
@@ -200,7 +200,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.equal(await next(), 'MODIFIED')
   })
 
-  test('limits are followed: they count for the next request, and what is open counts on; so is the place of the audit log', async () => {
+  test('reloads limits for the next request and counts open requests; also the audit log path', async () => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
@@ -216,7 +216,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     }
     await logged('audit.log', 'before-1')
     gateway.write({ clusters, limits: { streams: 3, share: 100 }, audit: { log: 'second.log' } })
-    await eventually('there is room again', async () => (await asWatch(gateway, token)) === 200)
+    await eventually('slots are free again', async () => (await asWatch(gateway, token)) === 200)
     await logged('second.log', 'after-1')
     assert.doesNotMatch(readFileSync(join(gateway.directory, 'audit.log'), 'utf8'), /after-1/)
   })
@@ -231,7 +231,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     }
   }
 
-  test('another issuer is believed once it was heard; tokens of the one before are refused, and their streams are cut', async () => {
+  test('uses another issuer after the first contact; tokens of the previous one are rejected, and their streams end', async () => {
     const gateway = await open()
     const bob = await invite(other, 'bob')
     const [old, theirs] = [await ada.mint(), await bob.mint()]
@@ -257,12 +257,12 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.deepEqual(await Promise.all(cut), ['ERROR', 'ERROR'])
   })
 
-  test('the same issuer at another address of its keys is asked there; streams go on, and end when their key does', async () => {
+  test('fetches the keys of the same issuer from another address; streams continue, and end with their key', async () => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)
     const guest = await invite(service, 'guest')
-    // A key that counts again: what was revoked before it was asked about is no news after the change either.
+    // A key that is valid again: revocations from before its review do not affect it after the change either.
     const spent = await guest.mint()
     await must(
       service.request('POST', `${ours}/tokenrevocations`, { body: { spec: { users: ['guest'], reason: 'r' } } }),
@@ -285,7 +285,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     assert.equal(await next(), 'MODIFIED')
   })
 
-  test('another address is listened on before the one before is left; its streams go on', async t => {
+  test('listens on another address before it closes the previous one, whose streams continue', async t => {
     const gateway = await open()
     const token = await ada.mint()
     const next = await watch(gateway, token)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { must, ours, rbac, teams } from '../access/people.ts'
 import { eventually } from '../support/wire.ts'
-import { type GatewayProcess, type GatewayStage, openGatewayStage } from './stage.ts'
+import { type GatewayProcess, type GatewayStage, openGatewayStage } from './gateway-fixture.ts'
 
 const longest = 5000
 const path = `/kubernetes/cluster/prod${teams}`

@@ -79,13 +79,13 @@ async function overHttp2(gateway: TestGateway, method: string, target: string, t
   return stream
 }
 
-describe('a client that takes nothing of an answer', { timeout: 120_000, concurrency: true }, () => {
+describe('a client that does not read a response', { timeout: 120_000, concurrency: true }, () => {
   for (const [over, begin] of [
     ['HTTP/1.1', overHttp1],
     ['HTTP/2', overHttp2],
   ] as const)
     for (const method of ['GET', 'POST'])
-      test(`holds its place for so long and no longer: ${method} over ${over}`, async () => {
+      test(`occupies its slot for a limited time: ${method} over ${over}`, async () => {
         const gateway = await open(4000)
         const token = await gateway.sign()
         await begin(gateway, method, path, token)
@@ -95,7 +95,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
         await until('the cluster is not asked for the rest', async () => gateway.streams.open === 0)
       })
 
-  test('is not told that what it has is all: the connection ends in the middle', async () => {
+  test('gets an aborted connection, so that the response does not look complete', async () => {
     const gateway = await open(500)
     const socket = await overHttp1(gateway, 'GET', path, await gateway.sign())
     await until('its place is free', async () => gateway.streams.open === 0)
@@ -110,7 +110,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
     assert.notEqual(last, '0\r\n\r\n')
   })
 
-  test('may follow a watch for as long as it likes: streams are counted apart', async () => {
+  test('may read a watch as slowly as it likes: streams have their own limit', async () => {
     const gateway = await open(300)
     const token = await gateway.sign()
     const slow = await overHttp1(gateway, 'GET', `${path}?watch=true`, token)
@@ -139,7 +139,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
 
   for (const method of ['GET', 'POST'])
     for (const size of ['small', 'much'])
-      test(`is not whoever cannot be given it yet: one behind another answer waits for that (${method}, ${size})`, async () => {
+      test(`is not one whose response waits behind another one (${method}, ${size})`, async () => {
         const gateway = await open(2000, 2)
         const first = `/later/${method}/${size}`
         const isSmall = size === 'small'
@@ -149,7 +149,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
           taken += chunk.length
           answers += chunk.toString('latin1').match(/HTTP\/1\.1 200 OK/g)?.length ?? 0
         })
-        await until('the cluster was asked for both', async () => gateway.backend.got.length === 2)
+        await until('the cluster received both requests', async () => gateway.backend.got.length === 2)
         await wait(4500)
         assert.ok(!socket.destroyed)
         owed.get(`/api/v1/pods${first}`)?.end('{}')
@@ -163,7 +163,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
       })
 
   for (const method of ['GET', 'POST'])
-    test(`holds no place for what the cluster broke off, though it is not its turn to hear that: ${method}`, async () => {
+    test(`occupies no slot for a response that the cluster aborted, even if it is not next: ${method}`, async () => {
       const gateway = await open(30_000, 2)
       const first = `/later/broken/${method}`
       const second = `${path}/later/half/${method}`
@@ -184,7 +184,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
       assert.match(text, /the first to its end/)
     })
 
-  test('holds no place for ever behind a stream; once that has ended the connection ends, too', async () => {
+  test('does not occupy a slot forever behind a stream; when the stream ends the connection ends, too', async () => {
     const gateway = await open(4000, 2)
     const socket = await pipeline(gateway, `${path}?watch=true&later`, { method: 'GET', path })
     let text = ''
@@ -193,7 +193,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
     })
     await until('both are under way', async () => gateway.streams.open === 2)
     await until('its place is free', async () => gateway.streams.open === 1)
-    assert.ok(!socket.destroyed, 'who follows a stream may go on')
+    assert.ok(!socket.destroyed, 'the watcher of a stream may continue')
     const ended = once(socket, 'close')
     owed.get('/api/v1/pods?watch=true&later')?.end('the stream to its end')
     await ended
@@ -202,7 +202,7 @@ describe('a client that takes nothing of an answer', { timeout: 120_000, concurr
   })
 
   for (const method of ['GET', 'POST'])
-    test(`gets all of it where it takes little at a time: ${method}`, async () => {
+    test(`gets the whole response if it reads a little at a time: ${method}`, async () => {
       const [longest, pause] = [4000, 100]
       const gateway = await open(longest)
       const stream = await overHttp2(gateway, method, path, await gateway.sign())

@@ -1,11 +1,11 @@
-// What no client would send: bytes on a bare socket that servers read in different ways. All of it ends at the gateway.
+// Bytes on a bare socket that servers interpret differently. The gateway rejects all of them.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openBare } from '../support/wire.ts'
 import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 
-describe('requests that can be read in two ways', () => {
+describe('ambiguous requests', () => {
   let gateway: TestGateway
   let token = ''
   before(async () => {
@@ -57,7 +57,7 @@ describe('requests that can be read in two ways', () => {
       assert.match(await send(`${head(`/kubernetes/cluster/${name}/api`)}\r\n\r\n`), /^HTTP\/1.1 400 /, name)
   })
 
-  test('queries that a cluster reads otherwise are 400: semicolons, wrong escapes, a selector twice', async () => {
+  test('queries that a cluster interprets differently are 400: semicolons, wrong escapes, a repeated selector', async () => {
     for (const query of [
       'fieldSelector=metadata.name=allowed,;',
       'fieldSelector=metadata.name%3Dallowed,%zz',
@@ -68,7 +68,7 @@ describe('requests that can be read in two ways', () => {
       assert.match(await send(`${head(`${prod}/api/v1/secrets?${query}`)}\r\n\r\n`), /^HTTP\/1.1 400 /, query)
   })
 
-  test('a Connection header cannot hide where a body ends: 400, and nothing of the body is a request', async () => {
+  test('a Connection header cannot hide the end of a body: 400, and the body is not parsed as a request', async () => {
     for (const method of ['GET', 'DELETE', 'OPTIONS', 'POST'])
       for (const name of ['content-length', 'Content_Length', 'transfer-encoding', 'host']) {
         const lines = [
@@ -91,7 +91,7 @@ describe('requests that can be read in two ways', () => {
     assert.match(await send(`GET ${prod}/api HTTP/1.1\r\nAuthorization: Bearer ${token}\r\n\r\n`), /^HTTP\/1.1 400 /)
   })
 
-  test('CL.TE, TE.CL, two lengths, odd codings and bare line feeds are 400, and what is inside is no request', async () => {
+  test('CL.TE, TE.CL, two lengths, odd codings and bare line feeds are 400, and their body is not parsed as a request', async () => {
     const bodies = [
       post('Content-Length: 6', 'Transfer-Encoding: chunked', '', `0\r\n\r\n${inner}`),
       post('Transfer-Encoding: chunked', 'Content-Length: 4', '', `5c\r\n${inner}\r\n0\r\n\r\n`),
@@ -116,7 +116,7 @@ describe('requests that can be read in two ways', () => {
     assert.ok(!reached.includes('/api/v1/secrets'), reached.join())
   })
 
-  test('TRACE, which would show the gateway’s own credentials, and methods that nobody knows are not passed on', async () => {
+  test('TRACE, which would return the credentials of the gateway, and unknown methods are not forwarded', async () => {
     const before = gateway.backend.got.length
     for (const method of ['TRACE', 'PROPFIND', 'QUERY']) {
       const answer = await send(`${head(`${prod}/api`).replace('GET', method)}\r\n\r\n`)
@@ -125,7 +125,7 @@ describe('requests that can be read in two ways', () => {
     assert.equal(gateway.backend.got.length, before)
   })
 
-  test('headers that a Connection header names, and hop-by-hop ones, do not reach the cluster', async () => {
+  test('headers named by a Connection header, and hop-by-hop headers, do not reach the cluster', async () => {
     const answer = await openBare(gateway.url)
     const more = [
       'Connection: close, X-Secret',
@@ -156,7 +156,7 @@ describe('requests that can be read in two ways', () => {
     assert.deepEqual(groups, ['system:authenticated', 'platform:user:ada', 'ops'], 'no group of the cluster’s own')
   })
 
-  test('headers in which proxies say who one is do not reach the cluster', async () => {
+  test('identity headers of proxies do not reach the cluster', async () => {
     const names = [
       'X-SSL-Client-Cert',
       'X-SSL-Client-S-DN',
@@ -209,7 +209,7 @@ describe('requests that can be read in two ways', () => {
     assert.equal(gateway.backend.got.length, before)
   })
 
-  test('nobody is passed on as a user of the cluster’s own', async () => {
+  test('no request is forwarded as a user of the cluster itself', async () => {
     const now = Math.floor(Date.now() / 1000)
     for (const sub of ['system:admin', 'system:serviceaccount:kube-system:x']) {
       const claims = {

@@ -1,4 +1,4 @@
-// Starting a gateway: what --check finds, when it says that it is ready, and what it tells while the service is away.
+// Starting a gateway: the results of --check, readiness, and the log while the management API is unreachable.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { makeAuthority } from '../../src/serving/certificate.ts'
 import { exec } from '../support/exec.ts'
 import { freePort } from '../support/ports.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { agentKey, configOf, invite, startGateway } from './stage.ts'
+import { agentKey, configOf, invite, startGateway } from './gateway-fixture.ts'
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
 
@@ -32,7 +32,7 @@ describe('platform gateway', () => {
     return exec(process.execPath, [program, 'gateway', '--config', join(directory, 'gateway.yaml'), '--check'])
   }
 
-  test('--check tells everything that is wrong with the files at once', async () => {
+  test('--check reports all problems of the files together', async () => {
     put('empty.key', '\n')
     put('no-ca.crt', 'hello')
     put('policy.yaml', 'kind: Nothing')
@@ -54,7 +54,7 @@ describe('platform gateway', () => {
       assert.match(stderr, words)
   })
 
-  test('what a file says, what that means and the files it names are told in one round, by --check and by the start', async () => {
+  test('problems of the configuration and of the files it names are reported together, by --check and at startup', async () => {
     put('empty.key', '\n')
     const over = {
       listen: 'here',
@@ -83,7 +83,7 @@ describe('platform gateway', () => {
     assert.equal(started.stderr, checked.stderr)
   })
 
-  test('--check finds an issuer that calls itself otherwise, or is none', async () => {
+  test('--check reports an issuer with another name, or without metadata', async () => {
     put('agent.key', await agentKey(service))
     const { port } = new URL(service.https)
     const other = await check({
@@ -104,7 +104,7 @@ describe('platform gateway', () => {
     assert.match(none.stderr, /issuer\.keySet: the issuer answered 40[14] for its key set/)
   })
 
-  test('--check warns of a key that may do more than a gateway does', async () => {
+  test('--check warns about a key with more permissions than a gateway needs', async () => {
     put('agent.key', service.adminKey)
     const { code, stderr, stdout } = await check({})
     assert.equal(code, 0, stderr)
@@ -112,7 +112,7 @@ describe('platform gateway', () => {
     assert.match(stdout, /is valid/)
   })
 
-  test('--check finds clusters that do not take the credentials, let nobody be presented, or cannot be reached', async () => {
+  test('--check reports clusters that reject the credentials, deny impersonation, or are unreachable', async () => {
     put('agent.key', await agentKey(service))
     const clusterAt = (server: string, token: string) => {
       const user = { name: 'a', user: { token } }
@@ -147,7 +147,7 @@ describe('platform gateway', () => {
     assert.ok(!all.stderr.includes('plat_nobody'), all.stderr)
   })
 
-  test('--check asks the service, and tells a key that it does not take or that is no agent’s', async () => {
+  test('--check reports a key that the management API rejects, or that lacks the scope role agent', async () => {
     put('agent.key', await agentKey(service))
     const fine = await check({})
     assert.deepEqual([fine.code, fine.stderr], [0, ''])
@@ -162,7 +162,7 @@ describe('platform gateway', () => {
     assert.match(other.stderr, /service\.keyFile: .* lacks the role for a gateway: .*platform-gateway/)
   })
 
-  test('--check tells a key whose scope is not an agent’s from one whose user has no role, and how to give it', async () => {
+  test('--check distinguishes a key without the agent scope from a user without the role, and says how to grant it', async () => {
     const roles = (role: string) => ({ scope: { roles: [{ role }] } })
     put('agent.key', (await invite(service, 'gateway-prod', roles('agent'))).key)
     const unbound = await check({})
@@ -179,7 +179,7 @@ describe('platform gateway', () => {
     assert.ok(!confined.stderr.includes('clusterrolebinding'), confined.stderr)
   })
 
-  test('--check names the setting where the CA is another one, and ends with 1 where the service cannot be reached', async () => {
+  test('--check names the setting of a wrong CA, and exits with 1 if the management API is unreachable', async () => {
     put('agent.key', await agentKey(service))
     put('other-ca.crt', makeAuthority(Date.now()).certificate)
     const wrong = await check({ issuer: { url: service.https, ca: 'other-ca.crt' } })
@@ -196,7 +196,7 @@ describe('platform gateway', () => {
     assert.equal(away.stdout, '')
   })
 
-  test('it runs with the memory settings of a gateway, in the process that was started', async () => {
+  test('it runs with the memory settings of a gateway, in the same process', async () => {
     const gateway = await startGateway(service, {})
     const of = (file: string) => readFileSync(`/proc/${gateway.pid}/${file}`, 'utf8').split('\0')
     try {

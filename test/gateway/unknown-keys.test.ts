@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { makeKey } from '../../src/kinds/key-format.ts'
 import { closeAll } from '../support/close-all.ts'
 import { type Server, startServer } from '../support/server.ts'
-import { type GatewayProcess, invite, startGateway } from './stage.ts'
+import { type GatewayProcess, invite, startGateway } from './gateway-fixture.ts'
 
 const limit = 2
 /** As many times what one address may do is what a gateway may ask about. */
@@ -29,17 +29,17 @@ describe('unknown keys at a gateway', () => {
       body: { spec: { token: unknown() } },
     })
 
-  test('are not counted as guesses of the gateway: the next one is 401, too, and from loopback none is counted at all', async () => {
+  test('do not count as guesses of the gateway: the next one gets 401, too, and loopback is not counted', async () => {
     for (let count = 0; count < 25; count++) assert.equal((await at(gateway, unknown())).status, 401)
   })
 
-  test('whoever else asks about unknown keys is told to wait after as many as one address, also who is the same user', async () => {
+  test('other clients that review unknown keys must wait after the limit of one address, also as the same user', async () => {
     const codes: number[] = []
     for (let count = 0; count <= limit; count++) codes.push((await review()).status)
     assert.deepEqual(codes, [...new Array<number>(limit).fill(201), 429])
   })
 
-  test('are bounded for all of a gateway at the service, whatever it counts itself; known keys go on', async () => {
+  test('are limited per gateway by the management API, whatever the gateway counts; known keys still work', async () => {
     const ada = await invite(service, 'ada')
     const codes: number[] = []
     for (let count = 25; count <= ofGateway; count++) codes.push((await at(gateway, unknown())).status)

@@ -65,7 +65,7 @@ describe('upgrades', () => {
     socket.pipe(socket)
   }
 
-  test('WebSocket: bytes go both ways, the bearer subprotocol stays here and the cluster sees whom it is for', async () => {
+  test('WebSocket: bytes go both ways, the bearer subprotocol is removed and the cluster sees the identity', async () => {
     upgrade = echo
     const key = Buffer.from('0123456789abcdef').toString('base64')
     const secret = Buffer.from('secret').toString('base64url')
@@ -87,7 +87,7 @@ describe('upgrades', () => {
     assert.ok((await bare.until('hello')).endsWith('\x81\x05hello'))
   })
 
-  test('SPDY: a megabyte comes back as it went, whoever is slow', async () => {
+  test('SPDY: a megabyte comes back unchanged, with slow readers on either side', async () => {
     upgrade = echo
     const bare = await dial('SPDY/3.1', ['X-Stream-Protocol-Version: v4.channel.k8s.io'])
     assert.match(await bare.until('\r\n\r\n'), /101[\s\S]*Upgrade: SPDY\/3.1[\s\S]*X-Stream-Protocol-Version: v4/)
@@ -96,14 +96,14 @@ describe('upgrades', () => {
     assert.ok((await bare.until('END')).endsWith(big))
   })
 
-  test('bytes sent before the cluster agreed are passed on once it has', async () => {
+  test('bytes sent before the cluster accepted are forwarded afterwards', async () => {
     upgrade = (request, socket) => setImmediate(() => echo(request, socket))
     const bare = await dial('SPDY/3.1')
     bare.socket.write('early')
     assert.match(await bare.until('early'), /\r\n\r\nearly$/)
   })
 
-  test('a refused upgrade closes the connection to the cluster; what the client sends then goes nowhere (CVE-2018-1002105)', async () => {
+  test('a rejected upgrade closes the upstream connection; later bytes of the client go nowhere (CVE-2018-1002105)', async () => {
     const heard: string[] = []
     upgrade = (_, socket) => {
       socket.on('data', chunk => heard.push(String(chunk)))
@@ -120,7 +120,7 @@ describe('upgrades', () => {
     assert.deepEqual(heard, [])
   })
 
-  test('a cluster that answers 200, a redirect, or another protocol has not agreed', async () => {
+  test('a cluster that answers 200, a redirect, or another protocol has not accepted', async () => {
     for (const [answer, code] of [
       ['HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 502],
       ['HTTP/1.1 302 Found\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n', 502],
@@ -137,7 +137,7 @@ describe('upgrades', () => {
     await eventually('the connections to the cluster are gone', async () => backend.sockets.size === 0)
   })
 
-  test('who may not, is refused before the cluster hears of it; other protocols and bodies too', async () => {
+  test('denied upgrades do not reach the cluster; nor do other protocols and bodies', async () => {
     const before = asked.length
     const narrow = await gateway.sign(
       claimsFor({ 'platform.sh': { kind: 'User', name: 'ada', key: 'k', scope: { clusters: [{ cluster: 'dev' }] } } }),
@@ -152,7 +152,7 @@ describe('upgrades', () => {
     assert.equal(asked.length, before)
   })
 
-  test('an open one is cut when its token is revoked, and with it the connection to the cluster', async () => {
+  test('an open connection ends when its token is revoked, and with it the upstream connection', async () => {
     upgrade = echo
     const claims = claimsFor()
     const bare = await dial('websocket', [], await gateway.sign(claims))
@@ -169,7 +169,7 @@ describe('upgrades', () => {
     await eventually('none is left', async () => backend.sockets.size === 0)
   })
 
-  test('a client that goes takes its connection to the cluster along, also while that is not decided', async () => {
+  test('a client that disconnects closes its upstream connection, also during the handshake', async () => {
     upgrade = () => {} // says nothing
     const bare = await dial('websocket')
     await eventually('it was asked', async () => backend.sockets.size === 1)
@@ -177,7 +177,7 @@ describe('upgrades', () => {
     await eventually('it is gone', async () => backend.sockets.size === 0)
   })
 
-  /** The gateway's ends of the connections that are made meanwhile. */
+  /** The upstream sockets of the gateway that are opened meanwhile. */
   async function heldBy(work: () => Promise<void>): Promise<readonly Socket[]> {
     const held: Socket[] = []
     const accepted = channel('net.server.socket')
@@ -195,7 +195,7 @@ describe('upgrades', () => {
     ['with one that does not count', 'eyJ.bad.bad', /^HTTP\/1.1 401 /],
     ['whom the cluster refuses', undefined, /^HTTP\/1.1 403 /],
   ] as const)
-    test(`a client ${name} that sends much and goes leaves no connection behind`, async () => {
+    test(`a client ${name} that sends much and disconnects leaves no connection behind`, async () => {
       upgrade = (_, socket) => void socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')
       const held = await heldBy(async () => {
         const clients = await Promise.all(Array.from({ length: 10 }, () => dial('SPDY/3.1', [], token)))
@@ -207,7 +207,7 @@ describe('upgrades', () => {
       await eventually('they are gone', async () => held.every(socket => socket.destroyed))
     })
 
-  test('a client that is refused and never closes its side is let go', async () => {
+  test('a rejected client that never closes its side is disconnected', async () => {
     let bare: Bare | undefined
     const held = await heldBy(async () => {
       bare = await dial('websocket', [], 'no')
@@ -218,7 +218,7 @@ describe('upgrades', () => {
     assert.equal(bare?.socket.writableEnded, false)
   })
 
-  test('what is cut before the cluster has agreed is told why, and stays cut when it agrees', async () => {
+  test('an upgrade ended before the cluster accepted gets the reason, and stays ended when it accepts', async () => {
     let agree: () => void = () => {}
     upgrade = (request, socket) => {
       agree = () => echo(request, socket)

@@ -2,9 +2,9 @@
 
 import { checkReads } from './check-reads.ts'
 import { checkWatches } from './check-watches.ts'
+import { show, truthOf } from './merged-history.ts'
 import { realTimeOf } from './real-time.ts'
-import type { Recording, Violation } from './record.ts'
-import { show, truthOf } from './truth.ts'
+import type { Recording, Violation } from './recording.ts'
 
 const most = 20
 

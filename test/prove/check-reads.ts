@@ -1,8 +1,8 @@
 // Every get, list and refusal against the truth: it shows the state at one revision that it may have met.
 
+import { type Fact, isDone, isSame, show, type Truth } from './merged-history.ts'
 import type { RealTime } from './real-time.ts'
-import type { Get, List, Recording, Sight, Violation, Write } from './record.ts'
-import { type Fact, isDone, isSame, show, type Truth } from './truth.ts'
+import type { Get, List, Recording, Sight, Violation, Write } from './recording.ts'
 
 type Report = (found: Violation) => void
 

@@ -1,7 +1,7 @@
 // The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable; and that a selection tells of nothing else.
 
-import type { Recording, Session, Sight, Told, Violation } from './record.ts'
-import { type Fact, isSame, show, type Truth } from './truth.ts'
+import { type Fact, isSame, show, type Truth } from './merged-history.ts'
+import type { Recording, Session, Sight, Told, Violation } from './recording.ts'
 
 type Report = (found: Violation) => void
 type Expected = { readonly type: string; readonly sight: Sight }

@@ -1,9 +1,9 @@
 // One client: picks what to ask, asks, and writes down what it was told. traffic.ts lets many of them loose on the same few names.
 
-import type { Dice } from './dice.ts'
 import { type LeanAnswer, type LeanOptions, openLeanClient } from './lean-client.ts'
-import type { List, Sight, Write } from './record.ts'
-import { sightOf, type Team, teams, teamText } from './sights.ts'
+import { sightOf, type Team, teams, teamText } from './observed-teams.ts'
+import type { List, Sight, Write } from './recording.ts'
+import type { Dice } from './seeded-random.ts'
 import type { Tape } from './traffic.ts'
 
 const names = Array.from({ length: 40 }, (_, index) => `n${String(index).padStart(2, '0')}`)

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Server, startServer } from '../support/server.ts'
-import { type Dice, diceOf } from './dice.ts'
 import { points } from './fail-points.ts'
 import { type Event, openHistory, type Seen } from './history.ts'
+import { type Dice, diceOf } from './seeded-random.ts'
 
 const teams = '/apis/management.platform.sh/v1/teams'
 const writers = 8

@@ -5,10 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Fiu, pidIn } from '../support/fiu.ts'
 import { type Again, type Server, startServer } from '../support/server.ts'
 import { checkConsistency } from './check-consistency.ts'
-import type { Recording, Violation, Write } from './record.ts'
-import { sightOf, type Team } from './sights.ts'
+import { isDone } from './merged-history.ts'
+import { sightOf, type Team } from './observed-teams.ts'
+import type { Recording, Violation, Write } from './recording.ts'
 import { operationsIn, runTraffic, type Tape } from './traffic.ts'
-import { isDone } from './truth.ts'
 
 type Fault = { readonly point: string; readonly errno: number }
 

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { startServer } from '../support/server.ts'
-import type { Input } from './cost/judge.ts'
+import type { Input } from './cost/limits.ts'
 import { inputs, targets } from './cost/run.ts'
 import { type Latencies, openLatencies } from './latencies.ts'
 import { openLeanClient } from './lean-client.ts'

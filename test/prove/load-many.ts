@@ -3,8 +3,8 @@
 import { startServer } from '../support/server.ts'
 import { inLanes, type Latencies, openLatencies } from './latencies.ts'
 import { type LeanClient, openLeanClient } from './lean-client.ts'
-import { teams } from './sights.ts'
-import { vitalsOf } from './vitals.ts'
+import { teams } from './observed-teams.ts'
+import { vitalsOf } from './process-health.ts'
 
 const lanes = 64
 const myself = '/kubernetes/management/apis/authentication.k8s.io/v1/selfsubjectreviews'

@@ -2,7 +2,7 @@
 
 import { proveCostInChild } from './cost/in-child.ts'
 import type { Finding } from './cost/run.ts'
-import { counted } from './counted.ts'
+import { counted } from './format-counts.ts'
 import { runCostLoad } from './load-cost.ts'
 import { runKeys, runMany } from './load-many.ts'
 import { runLoad } from './load-steady.ts'

@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { startServer } from '../support/server.ts'
-import { diceOf } from './dice.ts'
 import { inLanes, type Latencies, openLatencies } from './latencies.ts'
 import { type LeanClient, type LeanOptions, openLeanClient } from './lean-client.ts'
-import { teams, teamText } from './sights.ts'
-import { vitalsOf } from './vitals.ts'
+import { teams, teamText } from './observed-teams.ts'
+import { vitalsOf } from './process-health.ts'
+import { diceOf } from './seeded-random.ts'
 
 const names = 1000
 /** Longer than twice the history that a server keeps, a load comes to where as much of it goes as comes. A shorter one gets a shorter history. */

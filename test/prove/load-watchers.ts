@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { startServer } from '../support/server.ts'
 import { type Latencies, openLatencies, waitFor } from './latencies.ts'
 import { openLeanClient } from './lean-client.ts'
-import { teams, teamText } from './sights.ts'
-import { vitalsOf } from './vitals.ts'
+import { teams, teamText } from './observed-teams.ts'
+import { vitalsOf } from './process-health.ts'
 
 export type Watched = {
   readonly watchers: number

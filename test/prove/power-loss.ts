@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { loadLog } from '../../src/storage/sqlite/load.ts'
 import { openTable, type RowBatch } from '../../src/storage/sqlite/table.ts'
 import { openWatchCache } from '../../src/storage/watch-cache.ts'
-import { type Dice, diceOf } from './dice.ts'
+import { type Dice, diceOf } from './seeded-random.ts'
 
 const sector = 512
 /** Bytes at the beginning of a write-ahead log that say which frames are its own. */

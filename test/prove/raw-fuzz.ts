@@ -2,10 +2,10 @@
 
 import { createConnection } from 'node:net'
 import type { Server } from '../support/server.ts'
-import { diceOf } from './dice.ts'
 import { answerReader } from './lean-client.ts'
+import { vitalsOf } from './process-health.ts'
 import { brokenRequest, framedRequest } from './raw-requests.ts'
-import { vitalsOf } from './vitals.ts'
+import { diceOf } from './seeded-random.ts'
 
 export type Fuzzed = {
   readonly requests: number

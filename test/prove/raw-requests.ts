@@ -1,6 +1,6 @@
 // Requests that no client would send, as bytes: right ones with something wrong in them. raw-fuzz.ts throws them at a server.
 
-import type { Dice } from './dice.ts'
+import type { Dice } from './seeded-random.ts'
 
 const group = '/kubernetes/management/apis/management.platform.sh/v1'
 const object = '{"metadata":{"name":"n1","labels":{"a":"b"}},"spec":{"description":"x","users":["u"]}}'

@@ -1,7 +1,7 @@
 // Which revisions a request may have met: not older than what anybody knew before it began, not newer than what was begun before it ended.
 
-import type { Recording } from './record.ts'
-import type { Truth } from './truth.ts'
+import type { Truth } from './merged-history.ts'
+import type { Recording } from './recording.ts'
 
 export type RealTime = {
   /** The highest revision that anybody had been told of before this tick. */

@@ -2,8 +2,8 @@
 
 import { Session } from 'node:inspector/promises'
 import type { Json } from '../../src/api/object.ts'
-import { type Dice, diceOf } from './dice.ts'
 import { bend } from './raw-requests.ts'
+import { type Dice, diceOf } from './seeded-random.ts'
 import { openShapes, type Shape } from './shapes.ts'
 
 export type Fed = {

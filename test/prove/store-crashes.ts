@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Again } from '../support/server.ts'
-import { diceOf } from './dice.ts'
 import { openHistory, type Seen } from './history.ts'
+import { diceOf } from './seeded-random.ts'
 
 const program = join(import.meta.dirname, 'store-child.ts')
 /** What a child compiles, the next two hundred need not. */

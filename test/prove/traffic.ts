@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openClient } from './client.ts'
-import { diceOf } from './dice.ts'
 import { type LeanOptions, openLeanClient } from './lean-client.ts'
-import type { Get, List, Recording, Session, Write } from './record.ts'
-import { teams } from './sights.ts'
+import { teams } from './observed-teams.ts'
+import type { Get, List, Recording, Session, Write } from './recording.ts'
+import { diceOf } from './seeded-random.ts'
 import { type Color, startWatcher, type Watcher } from './watchers.ts'
 
 export type TrafficOptions = {

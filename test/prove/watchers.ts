@@ -1,10 +1,10 @@
 // Watchers that leave and come back, and write down everything they are told. traffic.ts keeps some while its clients write.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Dice } from './dice.ts'
 import { type LeanOptions, openLeanClient } from './lean-client.ts'
-import type { List, Session, Told } from './record.ts'
-import { sightOf, type Team, teams } from './sights.ts'
+import { sightOf, type Team, teams } from './observed-teams.ts'
+import type { List, Session, Told } from './recording.ts'
+import type { Dice } from './seeded-random.ts'
 
 export type Color = 'red' | 'blue'
 

@@ -1,4 +1,4 @@
-// Values of secrets, their copies and their history are nowhere but where they are asked for (D28, D35).
+// Values of secrets, their copies and their history appear only in responses to requests for them (D28, D35).
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ const merge = { 'content-type': 'application/merge-patch+json' }
 const copies = `${ours}/namespaces/p-web/projectsecrets`
 const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'RequestResponse' }] }
 
-test('no value of a secret, a copy or a version is in the data directory, the log or the most talkative audit log', async () => {
+test('no value of a secret, a copy or a version is in the data directory, the log or the most verbose audit log', async () => {
   const values = Array.from({ length: 4 }, (_, index) => `canary-${index}-${'0123456789abcdef'.repeat(2)}`)
   const encoded = values.map(value => Buffer.from(value).toString('base64'))
   const directory = mkdtempSync(join(tmpdir(), 'platform-canaries-'))

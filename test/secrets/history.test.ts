@@ -56,7 +56,7 @@ describe('the history of a secret', () => {
       assert.ok(!answer.text.includes(base64(value)), 'no value in a list')
   })
 
-  test('shows one version with its data, the current one included; others are 404', async () => {
+  test('shows one version with its data, including the current one; missing ones are 404', async () => {
     await make('shown', { a: base64('1') })
     await set(admin, 'shown', { a: base64('2') })
     const first = await must(admin.ask('GET', `${secrets()}/shown/history/1`))
@@ -74,7 +74,7 @@ describe('the history of a secret', () => {
       await refused(admin.ask(method, `${secrets()}/shown/history/1`, {}), 405)
   })
 
-  test('a rollback is a write of old data, and a new version', async () => {
+  test('a rollback writes old data as a new version', async () => {
     await make('back', { a: base64('1') })
     await set(admin, 'back', { a: base64('2') })
     const { spec } = await must(admin.ask('GET', `${secrets()}/back/history/1`))
@@ -83,7 +83,7 @@ describe('the history of a secret', () => {
     assert.deepEqual((await must(admin.ask('GET', `${secrets()}/back/history/3`))).spec.data, { a: base64('1') })
   })
 
-  test('is for owner and administrators, and for others where access names the subresource', async () => {
+  test('is readable for owners and administrators, and for others with access to the subresource', async () => {
     const access = [
       { verbs: ['get'], users: ['reader'] },
       { verbs: ['get'], subresources: ['history'], users: ['auditor'] },
@@ -100,7 +100,7 @@ describe('the history of a secret', () => {
     await must(reader.ask('GET', `${secrets()}/rights`))
   })
 
-  test('status.version cannot be written, not by /status either', async () => {
+  test('status.version is read-only, also through /status', async () => {
     const made = await make('status', { a: base64('1') })
     assert.equal(made.status.version.number, 1)
     const forged = { ...made, status: { version: { number: 41, author: 'eve' }, lastRead: '2000-01-01T00:00:00Z' } }
@@ -111,7 +111,7 @@ describe('the history of a secret', () => {
     assert.deepEqual(await numbers(`${secrets()}/status`), [2, 1])
   })
 
-  test('belongs to the uid: it goes with the secret, and a new one of that name begins anew', async () => {
+  test('belongs to the uid: it is deleted with the secret, and a recreated secret starts a new history', async () => {
     for (const policy of ['Background', 'Orphan', 'Foreground']) {
       await make('again', { a: base64(`1 ${policy}`) })
       await set(admin, 'again', { a: base64('2') })
@@ -127,10 +127,10 @@ describe('the history of a secret', () => {
       })
     }
   })
-  /** What the tests above have left. */
+  /** The versions that the tests above left. */
   const others = 2 + 1 + 2 + 1 + 1
 
-  test('project secrets have one of their own, and none while they follow a shared secret', async () => {
+  test('project secrets have their own, and none while they follow a shared secret', async () => {
     await make('source', { a: base64('1') })
     const body = { metadata: { name: 'copy' }, spec: { data: { mine: base64('0') } } }
     await must(admin.ask('POST', own, body))
@@ -153,13 +153,13 @@ describe('the history of a secret', () => {
     await refused(admin.ask('GET', `${own}/pure/history/1`), 404, /version 1 not found/)
   })
 
-  test('a dry run keeps nothing', async () => {
+  test('a dry run stores nothing', async () => {
     await make('dry', { a: base64('1') })
     await must(admin.ask('PATCH', `${secrets()}/dry?dryRun=All`, { spec: { data: { a: base64('2') } } }, merge))
     assert.deepEqual(await numbers(`${secrets()}/dry`), [1])
   })
 
-  test('writes that race count each change once', async () => {
+  test('concurrent writes count each change once', async () => {
     await make('race', { n: base64('0') })
     await Promise.all(Array.from({ length: 10 }, (_, index) => set(admin, 'race', { n: base64(`${index + 1}`) })))
     const all = await versions(`${secrets()}/race`)
@@ -174,7 +174,7 @@ describe('the history of a secret', () => {
   })
 })
 
-test('as many versions are kept as secrets.versions says, across restarts', async () => {
+test('secrets.versions versions are kept, across restarts', async () => {
   const server = await startServer({ args: ['--secrets-versions', '2'] })
   try {
     const path = `${secrets()}/bounded`
@@ -193,7 +193,7 @@ test('as many versions are kept as secrets.versions says, across restarts', asyn
   }
 })
 
-test('a secret that was stored before versions were counted follows, goes its own way again and loses none', async () => {
+test('a secret stored before versions were counted can follow, stop following, and keeps all versions', async () => {
   const server = await startServer()
   try {
     const path = `${own}/early`

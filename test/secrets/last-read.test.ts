@@ -28,7 +28,7 @@ describe('status.lastRead', () => {
   }
   const now = () => Math.floor(Date.now() / 1000) * 1000
 
-  test('is never for what nobody has read: neither writers, tables, metadata nor controllers count', async () => {
+  test('is never for unread secrets: writers, tables, metadata and controllers do not count', async () => {
     await make('unread')
     await must(server.request('PATCH', `${secrets()}/unread`, { body: { spec: { displayName: 'x' } }, headers: merge }))
     for (const headers of [table, metadata]) await must(server.request('GET', `${secrets()}/unread`, { headers }))
@@ -59,7 +59,7 @@ describe('status.lastRead', () => {
   }
   for (const [how, read] of Object.entries(reads))
     for (const [kind, path] of Object.entries({ 'shared secret': secrets(), 'project secret': own }))
-      test(`is told of a ${kind} by ${how}, and changes nothing else about it`, async () => {
+      test(`is set by ${how} of a ${kind}, and changes nothing else about it`, async () => {
         const name = `read-by-${how.toLowerCase().replaceAll(' ', '-')}`
         const made = await make(name, path)
         const began = now()
@@ -72,7 +72,7 @@ describe('status.lastRead', () => {
         assert.equal(typeof status.lastRead, 'string')
       })
 
-  test('cannot be written, and a get-then-put, of the status too, changes nothing', async () => {
+  test('is read-only, and a get followed by a put, also of the status, changes nothing', async () => {
     await make('put')
     await must(server.request('GET', `${secrets()}/put`))
     const read = await must(server.request('GET', `${secrets()}/put`))
@@ -85,7 +85,7 @@ describe('status.lastRead', () => {
     }
   })
 
-  test('survives a restart, and is forgotten with the secret', async () => {
+  test('survives a restart, and is deleted with the secret', async () => {
     await make('lasting')
     await make('gone')
     await must(server.request('GET', `${secrets()}/lasting`))

@@ -65,7 +65,7 @@ describe('a project secret that follows a shared secret', () => {
     await must(admin.ask('POST', `${rbac}/namespaces/p-web/roles`, { metadata: { name: 'all' }, rules }))
   })
 
-  test('has its data, says when and from where, and by which manager', async () => {
+  test('has the data of its source, with time, source and manager', async () => {
     await share('first', { a: base64('1') })
     await must(admin.ask('POST', copies(), following('first', 'first')))
     const secret = await follows('first', { a: base64('1') })
@@ -79,7 +79,7 @@ describe('a project secret that follows a shared secret', () => {
     )
   })
 
-  test('follows changes and deletion of its source, and another one of that name once its uid is written; the data stays meanwhile', async () => {
+  test('follows changes and deletion of its source, and a recreated source after its uid is written; the data stays meanwhile', async () => {
     await share('moving', { a: base64('1') })
     await must(admin.ask('POST', copies(), following('moving', 'moving')))
     await follows('moving', { a: base64('1') })
@@ -96,7 +96,7 @@ describe('a project secret that follows a shared secret', () => {
     await follows('moving', { c: base64('3') })
   })
 
-  test('settles: what is in line is not written again', async () => {
+  test('settles: an up-to-date copy is not written again', async () => {
     await share('still', { a: base64('1') })
     await must(admin.ask('POST', copies(), following('still', 'still')))
     const { metadata } = await follows('still', { a: base64('1') })
@@ -108,7 +108,7 @@ describe('a project secret that follows a shared secret', () => {
     assert.equal((await look('still')).metadata.resourceVersion, metadata.resourceVersion)
   })
 
-  test('takes a body with its data unchanged or without it, and refuses any other', async () => {
+  test('accepts a body with its data unchanged or omitted, and rejects any other', async () => {
     await share('kept', { a: base64('1') })
     await refused(
       admin.ask('POST', copies(), following('kept', 'kept', { data: { a: base64('1') } })),
@@ -149,7 +149,7 @@ describe('a project secret that follows a shared secret', () => {
     )
   })
 
-  test('is its own again without the reference, and its condition goes', async () => {
+  test('stops following without the reference, and loses its condition', async () => {
     await share('left', { a: base64('1') })
     await must(admin.ask('POST', copies(), following('left', 'left')))
     await follows('left', { a: base64('1') })
@@ -159,7 +159,7 @@ describe('a project secret that follows a shared secret', () => {
     assert.deepEqual((await look('left')).spec.data, { a: base64('mine') })
   })
 
-  test('is made by nobody who may not get the source, nor for an owner who may not: 403 says who lacks what', async () => {
+  test('cannot be created without permission to get the source, for the caller and the owner: 403 says who lacks what', async () => {
     await share('closed', { a: base64('1') })
     const eve = await member('eve')
     await refused(
@@ -178,7 +178,7 @@ describe('a project secret that follows a shared secret', () => {
       403,
       /missing for user "eve"/,
     )
-    // What does not exist is refused just so: nobody learns what there is.
+    // A missing source gets the same denial, so that callers learn nothing about existing objects.
     await refused(
       eve.ask('POST', copies(), following('guess', 'no-such')),
       403,
@@ -192,7 +192,7 @@ describe('a project secret that follows a shared secret', () => {
     )
   })
 
-  test('tells nobody who may not get it what the copy is, not by guessing either', async () => {
+  test('reveals the data of the copy to nobody without permission, not by guessing either', async () => {
     await share('guessed', { a: base64('1') })
     await must(admin.ask('POST', copies(), following('guessed', 'guessed')))
     await follows('guessed', { a: base64('1') })
@@ -216,7 +216,7 @@ describe('a project secret that follows a shared secret', () => {
     assert.deepEqual((await look('guessed')).spec.data, { a: base64('1') })
   })
 
-  test('follows the rights of its owner, a user by what the source says, a team by its role', async () => {
+  test('follows the permissions of its owner: of a user by the source, of a team by its role', async () => {
     await share('rights', { a: base64('1') }, { access: [{ verbs: ['get'], users: ['ada'] }] })
     const ada = await member('ada')
     await must(ada.ask('POST', copies(), following('rights', 'rights')))
@@ -241,7 +241,7 @@ describe('a project secret that follows a shared secret', () => {
     await soon('the team is missed', async () => condition(await look('team'))?.reason === 'SourceForbidden')
   })
 
-  test('that nobody owns copies nothing, and says so', async () => {
+  test('without an owner copies nothing, with a reason', async () => {
     await share('orphan', { a: base64('1') })
     const robot = await stage.invite('robot', { user: undefined, subject: 'robot' })
     await must(
@@ -258,14 +258,14 @@ describe('a project secret that follows a shared secret', () => {
     assert.match(condition(secret)?.message ?? '', /the secret has no owner/)
   })
 
-  test('names its source, and lives in the namespace of its project', async () => {
+  test('names its source, and is in the namespace of its project', async () => {
     await refused(admin.ask('POST', copies(), following('none', '')), 422, /spec\.sharedSecretRef\.name: Required/)
     const elsewhere = `${ours}/namespaces/default/projectsecrets`
     await refused(admin.ask('POST', elsewhere, following('none', 'first')), 422, /p-<project>/)
   })
 })
 
-test('secrets.removeStale takes the data away when the source goes', async () => {
+test('secrets.removeStale removes the data when the source is deleted', async () => {
   const server = await startServer({ storage: 'memory', args: ['--secrets-remove-stale'] })
   try {
     await must(server.request('POST', secrets(), { body: { metadata: { name: 'a' }, spec: { data: { a: 'YQ==' } } } }))

@@ -14,7 +14,7 @@ before(async () => {
 })
 after(() => apiServer.close())
 
-/** What is left once a controller that was just started has seen everything. */
+/** The remaining versions after a newly started controller has processed everything. */
 async function leftAfterStart(max: number): Promise<number[]> {
   const failed = (what: string, error: unknown) => assert.fail(`${what}: ${error}`)
   const options = {
@@ -35,7 +35,7 @@ async function leftAfterStart(max: number): Promise<number[]> {
     .sort((a, b) => a - b)
 }
 
-test('a version is kept for as many days as the setting says after it was replaced, however old it was by then', async () => {
+test('a version is kept for the configured days after it was replaced, however old it was then', async () => {
   const ref = { namespace: 'default', name: 'a' }
   const set = (n: string) =>
     apiServer.resources.patch(SharedSecret, ref, { type: 'merge', body: { spec: { data: { n } } } }, {})

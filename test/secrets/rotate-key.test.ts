@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { must, ours, secrets, soon } from '../access/people.ts'
 import { exec } from '../support/exec.ts'
-import { notRun } from '../support/missing.ts'
+import { notRun } from '../support/missing-tool.ts'
 import { type Server, startServer } from '../support/server.ts'
 import { openTerminal } from '../support/terminal.ts'
 
@@ -65,14 +65,14 @@ describe('platform storage', () => {
     ])
   }
 
-  test('status says which keys seal how many values', async () => {
+  test('status counts the values per encryption key', async () => {
     const { code, out } = await run('status')
     assert.equal(code, 0)
     assert.match(out, new RegExp(`^${ids()[0]} +seals +\\d{2,}$`, 'm'))
     assert.match(out, /all values are encrypted with the first key/)
   })
 
-  test('rotate-key seals everything anew: same revisions, no events, same values, history included', async () => {
+  test('rotate-key encrypts everything again: same revisions, no events, same values, history included', async () => {
     const [old = ''] = ids()
     const before = await objects()
     const { resourceVersion } = (await must(server.request('GET', secrets()))).metadata
@@ -93,7 +93,7 @@ describe('platform storage', () => {
   })
 
   const atTerminal = () =>
-    test('at a terminal rotate-key shows how far it is', async () => {
+    test('rotate-key shows its progress on a terminal', async () => {
       const command = [process.execPath, program, 'storage', 'rotate-key', '--data', server.directory]
       const { code, text } = await openTerminal(command, process.env, server.directory).ended
       assert.equal(code, 0, text)
@@ -102,7 +102,7 @@ describe('platform storage', () => {
   if (hasTerminal) void atTerminal()
   else notRun('script')
 
-  test('what is written meanwhile is neither lost nor sealed with the old key', async () => {
+  test('concurrent writes are neither lost nor encrypted with the old key', async () => {
     const [old = ''] = ids()
     const writing = Promise.all(Array.from({ length: 50 }, (_, index) => set('PATCH', `s${index}`, 'third')))
     const rotated = await run('rotate-key')
@@ -116,7 +116,7 @@ describe('platform storage', () => {
     assert.match((await run('status')).out, new RegExp(`^${old} +opens +0$`, 'm'))
   })
 
-  test('the old keys can go then, and the server starts without them', async () => {
+  test('the server starts without the old keys afterwards', async () => {
     const [first] = ring()
       .split('\n')
       .filter(line => /^[a-z0-9]/.test(line))
@@ -126,7 +126,7 @@ describe('platform storage', () => {
     assert.equal((await must(server.request('GET', `${secrets()}/s3/history/1`))).spec.data.a, base64('first s3'))
   })
 
-  test('without a server the next start does it', async () => {
+  test('without a server the next start re-encrypts', async () => {
     const before = await objects()
     const [old = ''] = ids()
     await server.restart(async () => {
@@ -135,13 +135,13 @@ describe('platform storage', () => {
       assert.match(out, /no server is running: the next start encrypts everything again/)
       assert.match((await run('status')).out, /\d+ values are not yet encrypted with the first key/)
     })
-    await soon('everything is sealed anew', async () =>
+    await soon('everything is encrypted again', async () =>
       new RegExp(`^${old} +opens +0$`, 'm').test((await run('status')).out),
     )
     assert.deepEqual(await objects(), before)
   })
 
-  test('a changed ring that lacks a key in use is not taken, and the one before goes on', async () => {
+  test('a changed ring that lacks a key in use is rejected, and the server keeps the previous one', async () => {
     const right = ring()
     writeFileSync(join(server.directory, 'master.key'), `lonely ${Buffer.alloc(32).toString('base64')}\n`)
     await soon('it is told', async () => {

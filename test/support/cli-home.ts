@@ -10,7 +10,7 @@ import { after } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { openCanaries } from './canary.ts'
 import { type ExecOptions, exec, type Output } from './exec.ts'
-import { runHere } from './run-here.ts'
+import { runHere } from './run-in-process.ts'
 import { type Server, type ServerOptions, startedServers, startServer } from './server.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
@@ -96,7 +96,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   const aside = await mkdtemp(join(tmpdir(), 'platform-cli-aside-'))
   const argv = join(aside, 'argv')
   const tell = (command: readonly string[]) => appendFileSync(argv, `${JSON.stringify(command)}\n`)
-  const teller = pathToFileURL(join(import.meta.dirname, 'told-spawns.mjs'))
+  const teller = pathToFileURL(join(import.meta.dirname, 'spawn-log.mjs'))
   const command = (args: readonly string[], imports: readonly string[] = []) => [
     ...[`${teller}?log=${argv}`, ...imports].flatMap(one => ['--import', one]),
     program,

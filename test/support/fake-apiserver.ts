@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { prefix } from '../../src/api/paths.ts'
 import { buildApiServer, openFront } from './in-process.ts'
-import { kubeKinds, withoutLeftEndpoints } from './like-kube.ts'
+import { kubeKinds, withoutLeftEndpoints } from './kube-behavior.ts'
 
 /** A real one would try for a while, and end. */
 async function directoryOfEtcd(store: string, refuse: Refuse): Promise<string> {

@@ -4,7 +4,7 @@ import { access, constants, readdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { exec } from './exec.ts'
 import { fetchDebian } from './fetch-debian.ts'
-import { notRun } from './missing.ts'
+import { notRun } from './missing-tool.ts'
 
 export type Kubectl = { readonly version: string; readonly minor: number; readonly file: string }
 

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import { exec } from './exec.ts'
-import { notRun } from './missing.ts'
+import { notRun } from './missing-tool.ts'
 
 export type Terminal = {
   /** Resolves once it has printed that, looking only at what came after the last answer. */

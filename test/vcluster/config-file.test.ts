@@ -1,4 +1,4 @@
-// A vcluster.yaml as people write it: what is refused and where, what is switched off, what is filled in (SPEC §2.10).
+// A vcluster.yaml as users write it: errors with positions, switches and defaults (SPEC §2.10).
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ const problemsOf = (text: string, noPatchesReason?: string) => shown(load(text, 
 const warningsOf = (text: string) => shown(load(text).warnings)
 const toHost = (text: string) => `sync:\n  toHost:\n${text.replace(/^/gm, '    ')}\n`
 
-test('an empty file is the defaults: services and endpoints on, no patches', () => {
+test('an empty file has the defaults: services and endpoints on, no patches', () => {
   const { config, problems, warnings } = load('')
   assert.deepEqual([problems, warnings], [[], []])
   assert.equal(JSON.stringify(config), JSON.stringify(defaultConfig()))
@@ -24,7 +24,7 @@ test('an empty file is the defaults: services and endpoints on, no patches', () 
   assert.equal(config.networking.advanced.clusterDomain, 'cluster.local')
 })
 
-test('what others read is kept as it is, for context.vcluster.config', () => {
+test('keys of other programs are kept unchanged, for context.vcluster.config', () => {
   const { config, problems } = load(
     'policies: {quota: {cpu: 4}}\nsync: {toHost: {pods: {enabled: false}}, fromHost: 1}\n',
   )
@@ -36,14 +36,14 @@ test('what others read is kept as it is, for context.vcluster.config', () => {
   assert.equal(kept.sync.toHost.endpoints.enabled, true)
 })
 
-test('an unknown key under services and endpoints is refused where it stands, with the nearest known one', () => {
+test('an unknown key under services and endpoints is rejected with its position and a suggestion', () => {
   assert.deepEqual(problemsOf(toHost('endpoints:\n  enable: true\nservices:\n  zebra: 1')), [
     '4:7 unknown key sync.toHost.endpoints.enable; did you mean enabled? (known: enabled, patches, hostDeletePolicy, allowedCIDRs, deniedCIDRs, allowedMetadataKeys, deniedMetadataKeys)',
     '6:7 unknown key sync.toHost.services.zebra (known: enabled, patches)',
   ])
 })
 
-test('a key that others may read and that is nearly one of ours is warned about; one of theirs is not', () => {
+test('an unknown key that resembles a known one is a warning; other keys are not', () => {
   const text = 'synk: {}\nsync:\n  toHost:\n    endpoint: {enabled: false}\n    ingresses: {enabled: true}\n'
   const more = 'controlPlane: {statefulSet: {}, distro: {}}\npolicies: {}\nplugins: {}\nexperimental: {}\n'
   assert.deepEqual(problemsOf(text + more), [])
@@ -51,7 +51,7 @@ test('a key that others may read and that is nearly one of ours is warned about;
   assert.deepEqual(warningsOf('synk: {}\n'), ['1:1 synk has no effect here; did you mean sync?'])
 })
 
-test('wrong types are all told, with what was expected', () => {
+test('all wrong types are reported, with the expected type', () => {
   const text = toHost('endpoints:\n  enabled: "yes"\n  patches: {}\n  hostDeletePolicy: recreate\n  allowedCIDRs: [1]')
   assert.deepEqual(problemsOf(`privateNodes: [1]\n${text}`), [
     '1:15 privateNodes must be a map of keys and values, not a list',
@@ -62,7 +62,7 @@ test('wrong types are all told, with what was expected', () => {
   ])
 })
 
-test('what the rules find is told beside what the shape finds: everything at once', () => {
+test('problems of rules and of the schema are reported together', () => {
   const text = toHost(
     'endpoints:\n  enable: true\n  hostDeletePolicy: Never\n  allowedCIDRs: [1, 10.0.0.0/33]\nservices:\n  enabled: true',
   )
@@ -87,12 +87,12 @@ test('endpoints off alone turns services off, with a warning', () => {
   assert.equal(load(text).config.sync.toHost.services.enabled, false)
 })
 
-test('endpoints off beside services explicitly off says nothing', () => {
+test('endpoints off with services explicitly off has no warning', () => {
   const { problems, warnings } = load(toHost('endpoints: {enabled: false}\nservices: {enabled: false}'))
   assert.deepEqual([problems, warnings], [[], []])
 })
 
-test('endpoints off beside services explicitly on is refused, and says which key to change', () => {
+test('endpoints off with services explicitly on is rejected, with the key to change', () => {
   assert.deepEqual(problemsOf(toHost('endpoints: {enabled: false}\nservices:\n  enabled: true')), [
     '5:16 service sync requires endpoint sync, but sync.toHost.endpoints.enabled is false: set sync.toHost.endpoints.enabled to true, or sync.toHost.services.enabled to false',
   ])
@@ -103,13 +103,13 @@ for (const key of ['privateNodes', 'controlPlane.standalone']) {
     .split('.')
     .reduceRight((inside, part) => `{${part}: ${inside}}`, '{enabled: true}')
     .slice(1, -1)
-  test(`with ${key}.enabled, endpoints explicitly on is refused`, () => {
+  test(`with ${key}.enabled, endpoints explicitly on is rejected`, () => {
     const [problem, ...rest] = problemsOf(`${head}\n${toHost('endpoints: {enabled: true}')}`)
     assert.deepEqual(rest, [])
     assert.match(problem ?? '', new RegExp(`^4:26 endpoint sync requires .* but ${key}.enabled is true: set sync`))
   })
 
-  test(`with ${key}.enabled, endpoints left alone are switched off with services, and a warning says so`, () => {
+  test(`with ${key}.enabled, default endpoints and services are switched off, with a warning`, () => {
     const { config, problems, warnings } = load(`${head}\n`)
     assert.deepEqual(problems, [])
     assert.equal(warnings.length, 1)
@@ -118,21 +118,21 @@ for (const key of ['privateNodes', 'controlPlane.standalone']) {
     assert.equal(config.sync.toHost.services.enabled, false)
   })
 
-  test(`with ${key}.enabled, services explicitly on are refused`, () => {
+  test(`with ${key}.enabled, services explicitly on are rejected`, () => {
     const problems = problemsOf(`${head}\n${toHost('services: {enabled: true}')}`)
     assert.equal(problems.length, 1)
     assert.match(problems[0] ?? '', /service sync requires endpoint sync/)
   })
 }
 
-test('multi-namespace mode without mappings is refused', () => {
+test('multi-namespace mode without mappings is rejected', () => {
   assert.match(
     problemsOf(toHost('namespaces:\n  enabled: true')).join(),
     /^4:16 .*requires sync.toHost.namespaces.mappings.byName/,
   )
 })
 
-test('mappings that clash, or are no names, are refused one by one', () => {
+test('conflicting mappings and invalid names are each rejected', () => {
   const byName = '{a: x, b: x, "c-*": "d", "e-*": "e-*-1", Bad: y}'
   const problems = problemsOf(toHost(`namespaces: {enabled: true, mappings: {byName: ${byName}}}`))
   assert.deepEqual(
@@ -145,7 +145,7 @@ test('mappings that clash, or are no names, are refused one by one', () => {
   )
 })
 
-test('patches without a licence are refused at load, naming the key', () => {
+test('patches without a licence are rejected at load, with the key', () => {
   const text = toHost('endpoints:\n  patches:\n  - path: subsets\n    expression: value')
   assert.deepEqual(problemsOf(text, 'give a licence'), [
     '4:7 sync.toHost.endpoints.patches requires a licence: give a licence',
@@ -154,7 +154,7 @@ test('patches without a licence are refused at load, naming the key', () => {
   assert.deepEqual(problemsOf(toHost('endpoints: {patches: []}'), 'give a licence'), [])
 })
 
-test('problems inside of patches point into the expression, in every way to write a text', () => {
+test('problems of patches point into the expression, in every YAML string style', () => {
   const ways = [
     ['expression: value +', '6:28'],
     ["expression: 'value +'", '6:29'],
@@ -168,7 +168,7 @@ test('problems inside of patches point into the expression, in every way to writ
   }
 })
 
-test('all problems of all patches are told at once', () => {
+test('all problems of all patches are reported together', () => {
   const text = toHost(
     [
       'endpoints:',
@@ -184,7 +184,7 @@ test('all problems of all patches are told at once', () => {
   assert.deepEqual([...indexes].toSorted(), ['0', '2', '3', '4'])
 })
 
-test('a file that is no YAML, has a key twice, or is no map, is refused with its place', () => {
+test('a file that is not YAML, has a duplicate key, or is not a map, is rejected with the position', () => {
   assert.match(problemsOf('a: [1\nb: 2').join(), /^\d+:\d+ /)
   assert.deepEqual(problemsOf('a: 1\na: 2\n'), ['2:1 key "a" already set in map'])
   assert.deepEqual(problemsOf('sync:\r\n  ä: {b: 1, "b": 2, b: 3}\r\n  ä: 2\r\n'), [
@@ -195,7 +195,7 @@ test('a file that is no YAML, has a key twice, or is no map, is refused with its
   assert.deepEqual(problemsOf('- 1\n'), ['1:1 expected a map of keys and values'])
 })
 
-test('a file that would cost too much to read is refused', () => {
+test('a file that is too expensive to parse is rejected', () => {
   const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]']
   for (const [from, to] of ['ab', 'bc', 'cd', 'de', 'ef', 'fg', 'gh'].map(pair => [...pair]))
     bomb.push(`${to}: &${to} [${Array.from({ length: 9 }, () => `*${from}`).join()}]`)
@@ -210,7 +210,7 @@ test('keys that are words of the language itself are ordinary keys', () => {
   assert.match(problemsOf(toHost('endpoints: {__proto__: 1}')).join(), /unknown key .*__proto__/)
 })
 
-test('networks that are none are refused', () => {
+test('invalid networks are rejected', () => {
   assert.deepEqual(problemsOf(toHost('endpoints: {deniedCIDRs: [10.0.0.0/8, 10.0.0.0/33, example.org]}')), [
     '3:43 deniedCIDRs[1] must be an address or a network such as 10.0.0.0/8, not "10.0.0.0/33"',
     '3:56 deniedCIDRs[2] must be an address or a network such as 10.0.0.0/8, not "example.org"',

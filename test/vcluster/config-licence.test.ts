@@ -1,4 +1,4 @@
-// The enterprise gate: what a licence must be to open it, with keys of the test's own, and the one that ships.
+// Licences: which ones enable enterprise features, with test keys, and the shipped one.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
@@ -24,7 +24,7 @@ function signed(spec: JsonObject, over: JsonObject = {}): string {
 }
 const read = (text: string) => readLicence(new TextEncoder().encode(text), keys)
 
-test('a licence opens the features it names, and no others', () => {
+test('a licence enables the features it names, and no others', () => {
   assert.equal(licenceProblem(read(signed(usual)), patchesFeature, now), undefined)
   assert.match(
     licenceProblem(read(signed({ ...usual, features: [] })), patchesFeature, now) ?? '',
@@ -33,14 +33,14 @@ test('a licence opens the features it names, and no others', () => {
   assert.match(licenceProblem(undefined, patchesFeature, now) ?? '', /--license FILE or PLATFORM_LICENSE/)
 })
 
-test('a licence counts in its time alone; clocks may be a day apart at its beginning', () => {
+test('a licence is valid only in its period, with a day of clock skew at its start', () => {
   const licence = read(signed({ ...usual, notBefore: '2026-06-01T12:00:00Z', expires: '2026-07-01T00:00:00Z' }))
   assert.equal(licenceProblem(licence, patchesFeature, now), undefined)
   assert.match(licenceProblem(licence, patchesFeature, now - 86_400_000) ?? '', /is not valid before/)
   assert.match(licenceProblem(licence, patchesFeature, Date.parse('2026-07-01T00:00:00Z')) ?? '', /expired at/)
 })
 
-test('a licence that was changed, or signed with a foreign key, is refused', () => {
+test('a changed licence, or one signed with another key, is rejected', () => {
   const text = signed(usual)
   assert.throws(() => read(text.replace('Example', 'Exampel')), /invalid signature/)
   assert.throws(() => read(text.replace('"key":"test"', '"key":"toString"')), /unknown key/)
@@ -48,7 +48,7 @@ test('a licence that was changed, or signed with a foreign key, is refused', () 
   assert.throws(() => read(shipped), /unknown key/)
 })
 
-test('what is no licence says why, and nothing of it is shown', () => {
+test('an invalid licence is rejected with the reason, without its content', () => {
   const secret = 'hunter2'
   const cases = ['', secret, '[]', '{"kind":"License"}', signed({ ...usual, features: secret }), 'x'.repeat(20_000)]
   for (const text of cases)
@@ -59,7 +59,7 @@ test('what is no licence says why, and nothing of it is shown', () => {
     )
 })
 
-test('the shipped licence names itself, opens patches, and is warned about at every start', async () => {
+test('the shipped licence enables patches, and every start warns about it', async () => {
   const files = {
     'dev.license': shipped,
     'vcluster.yaml': 'sync: {toHost: {endpoints: {patches: [{path: subsets, expression: value}]}}}\n',
@@ -70,7 +70,7 @@ test('the shipped licence names itself, opens patches, and is warned about at ev
   assert.match(io.said(), /dev\.license: warning: licence development is a development licence/)
 })
 
-test('validate refuses patches without a licence with code 2, and takes the licence from the environment', async () => {
+test('validate rejects patches without a licence with exit code 2, and reads the licence from the environment', async () => {
   const files = {
     'dev.license': shipped,
     'vcluster.yaml': 'sync:\n  toHost:\n    endpoints:\n      patches: [{path: subsets, expression: value}]\n',
@@ -84,7 +84,7 @@ test('validate refuses patches without a licence with code 2, and takes the lice
   assert.equal(licensed.printed(), 'vcluster.yaml is valid\n')
 })
 
-test('license inspect shows what is in it, and refuses what is none', async () => {
+test('license inspect prints a licence, and rejects an invalid one', async () => {
   const io = fakeIo({ 'dev.license': shipped, other: '{}' }, { now: () => now })
   assert.equal(await runCommand(commands, ['license', 'inspect', 'dev.license'], io), 0)
   assert.match(io.printed(), /id: development[\s\S]*features:\n- vcluster\.patches\ndevelopment: true\nvalid: true/)

@@ -1,4 +1,4 @@
-// The address guard: which addresses an endpoint may not have, in every notation and embedding.
+// The address guard: addresses that an endpoint may not have, in every notation and embedding.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { addressGuard } from '../../src/vcluster/config/address-policy.ts'
 
 const guard = addressGuard({ allowed: [], denied: [], apiServer: ['203.0.113.5', '2001:db8::5'] })
 
-test('addresses that lead into the host itself are refused with what they are', () => {
+test('addresses of the host itself are rejected with a description', () => {
   const cases: [string, string | undefined][] = [
     ['10.1.2.3', undefined],
     ['2001:db8::1', undefined],
@@ -35,7 +35,7 @@ test('addresses that lead into the host itself are refused with what they are', 
   for (const [address, expected] of cases) assert.equal(guard(address), expected, address)
 })
 
-test('the metadata addresses of the clouds are refused', () => {
+test('cloud metadata addresses are rejected', () => {
   const metadata = [
     ...['169.254.169.254', '169.254.170.2', '169.254.42.42', '100.100.100.200', '168.63.129.16', '192.0.0.192'],
     ...['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:c1::a9fe:a9fe', 'fd00:42::42', 'fd00:a9fe:a9fe::1'],
@@ -79,7 +79,7 @@ test('IPv4 is found in every embedding', () => {
   for (const address of harmless) assert.equal(guard(address), undefined, address)
 })
 
-test('a text that is not an address in its plain notation is refused', () => {
+test('text that is not an address in plain notation is rejected', () => {
   const texts = [
     ...[
       '127.1',
@@ -117,7 +117,7 @@ test('a text that is not an address in its plain notation is refused', () => {
   for (const address of texts) assert.equal(guard(address), 'not an IP address', JSON.stringify(address))
 })
 
-test('allowedCIDRs opens what it names as closely as the table does; deniedCIDRs always wins', () => {
+test('allowedCIDRs overrides entries of the same or lower precision; deniedCIDRs always wins', () => {
   const own = addressGuard({ allowed: ['127.0.0.0/8', '10.0.0.0/8'], denied: ['10.9.0.0/16'], apiServer: ['10.0.0.1'] })
   assert.equal(own('127.0.0.1'), undefined)
   assert.equal(own('::ffff:127.0.0.1'), undefined)
@@ -139,7 +139,7 @@ test('allowedCIDRs opens what it names as closely as the table does; deniedCIDRs
   assert.equal(exact('fd00:ec2::23'), 'a cloud metadata address')
 })
 
-test('networks that are written as embedded IPv4 mean that IPv4', () => {
+test('networks written as embedded IPv4 mean that IPv4 network', () => {
   const own = addressGuard({
     allowed: [],
     denied: ['::ffff:10.9.0.0/112', '2002::/16'],
@@ -165,7 +165,7 @@ const notation = (bytes: readonly number[], how: number): string => {
   return [groups.join(':'), groups.join(':').toUpperCase(), short.join(':'), compressed, dotted][how % 5] as string
 }
 
-test('a refused IPv4 address is refused in every embedding and notation (2000 addresses)', () => {
+test('a denied IPv4 address is denied in every embedding and notation (2000 addresses)', () => {
   const refused = fc.oneof(
     fc.tuple(fc.constant(127), byte, byte, byte),
     fc.tuple(fc.constant(169), fc.constant(254), byte, byte),

@@ -1,5 +1,4 @@
-// The way to real Kubernetes, as far as it goes without one: the binaries are started as their documentation says, in order,
-// killed, started again on the same data, and the syncer's suites run against what they serve.
+// Starting real Kubernetes, tested without its binaries: started as documented, in order, killed, restarted on the same data, with the syncer's suites.
 
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -33,7 +32,7 @@ const isAlive = (pid: number) => {
   }
 }
 
-test('etcd comes first, then the API server; killed without warning both come back, with their data, where they were', async () => {
+test('etcd starts first, then the API server; after a kill both come back with their data and address', async () => {
   const kube = await startKube(binaries)
   const { resources, close } = reachWith(kube.access)
   try {
@@ -61,12 +60,12 @@ for (const [what, file, why] of [
   ['ends', '/bin/false', /\/bin\/false ended with 1 before it was ready/],
   ['is none', join(directory, 'nothing'), /nothing could not be started: .*ENOENT/],
 ] as const)
-  test(`a binary that ${what} is told of at once, and the other is not left running`, async () => {
+  test(`a binary that ${what} is reported immediately, and the other one is stopped`, async () => {
     await assert.rejects(startKube({ ...binaries, apiserver: file }), why)
     await assert.rejects(startKube({ ...binaries, etcd: file }), why)
   })
 
-test('one that ends is told of with what it said', async () => {
+test('a binary that exits is reported with its output', async () => {
   const file = join(directory, 'complaining')
   writeFileSync(file, '#!/bin/sh\necho "no such flag" >&2\nexit 3\n')
   chmodSync(file, 0o755)

@@ -1,4 +1,4 @@
-// Every attack of the corpus on the real sandbox: nothing gets out, every limit holds, and the next evaluation is right.
+// Every attack of the corpus on the real sandbox: none escapes, every limit holds, and the next evaluation is correct.
 
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
@@ -35,12 +35,12 @@ async function attack(expression: string) {
 const of = (aim: Aim) => attacks.filter(one => one.aim === aim).map(one => one.expression)
 
 suite(`${attacks.length} attacks`, () => {
-  test('there are at least 200, and none twice', () => {
+  test('there are at least 200, without duplicates', () => {
     assert.ok(attacks.length >= 200)
     assert.equal(new Set(attacks.map(one => one.expression)).size, attacks.length)
   })
 
-  test(`${of('escape').length} that reach out reach nothing`, async () => {
+  test(`${of('escape').length} escapes reach nothing`, async () => {
     for (const expression of of('escape')) {
       const result = await attack(expression)
       assert.ok(!JSON.stringify(result).includes('ESCAPED'), expression)
@@ -48,7 +48,7 @@ suite(`${attacks.length} attacks`, () => {
     }
   })
 
-  test(`${of('limit').length} that want all time, memory or stack are ended by the limit`, async () => {
+  test(`${of('limit').length} that use unlimited time, memory or stack are stopped by the limit`, async () => {
     for (const expression of of('limit')) {
       const result = await attack(expression)
       assert.ok('reason' in result, `${expression} gave ${JSON.stringify(result).slice(0, 100)}`)
@@ -60,7 +60,7 @@ suite(`${attacks.length} attacks`, () => {
     }
   })
 
-  test(`${of('result').length} results that are no JSON are told`, async () => {
+  test(`${of('result').length} results that are not JSON are reported`, async () => {
     for (const expression of of('result')) {
       const result = await attack(expression)
       assert.ok('reason' in result && result.reason === 'result', `${expression} gave ${JSON.stringify(result)}`)
@@ -72,7 +72,7 @@ suite(`${attacks.length} attacks`, () => {
     }
   })
 
-  test(`${of('tamper').length} that prepare something for the next one prepare nothing, in the same batch either`, async () => {
+  test(`${of('tamper').length} that prepare state for the next evaluation have no effect, even in the same batch`, async () => {
     for (const expression of of('tamper')) {
       await attack(expression)
       const both = `(value === 0 ? ${expression} : ${probe.expression})`
@@ -81,7 +81,7 @@ suite(`${attacks.length} attacks`, () => {
     }
   })
 
-  test(`${of('chance').length} that ask for the time or for luck get an error`, async () => {
+  test(`${of('chance').length} that need time or randomness get an error`, async () => {
     for (const expression of of('chance')) {
       const result = await attack(expression)
       assert.ok(
@@ -92,7 +92,7 @@ suite(`${attacks.length} attacks`, () => {
   })
 })
 
-test('no object that a program can reach keeps anything for the next evaluation of its batch', async () => {
+test('no object that a program can access keeps state for the next evaluation of its batch', async () => {
   const walk = `(() => {
     const open = [() => 0, function () {}, function* () {}, async () => 0, class {}, [], {}, "", 0, true, 1n, Symbol(), /x/,
       Object, Array, String, Number, Boolean, BigInt, Symbol, Math, JSON, Date, RegExp, Map, Set, Error, TypeError,

@@ -1,8 +1,11 @@
 // Programs that mean harm, by what they are after. Expressions are texts here; nothing in this file runs.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the expressions here are texts
 
-/** `escape`: reaches out, and says ESCAPED if it got there. `limit`: must fail by time, memory, size or stack.
- *  `result`: gives what is no JSON. `tamper`: changes what the next evaluation would see. `chance`: asks for time or luck. */
+/**
+ * `escape`: tries to escape, and returns ESCAPED on success. `limit`: must fail by time, memory, size or stack.
+ * `result`: returns a value that is not JSON. `tamper`: changes the state of the next evaluation. `chance`: needs time
+ * or randomness.
+ */
 export type Aim = 'escape' | 'limit' | 'result' | 'tamper' | 'chance'
 export type Attack = { readonly aim: Aim; readonly expression: string }
 
@@ -340,7 +343,7 @@ export const attacks: readonly Attack[] = [
   ...all('chance', chance),
 ]
 
-/** What the next evaluation must still give, whatever came before. */
+/** The expected result of the next evaluation. */
 export const probe = {
   expression:
     '[typeof leaked, [1, 2, 3].map(x => x + 1).join(), JSON.stringify({ a: [value] }), "b".toUpperCase(), /b/.test("abc"), ' +

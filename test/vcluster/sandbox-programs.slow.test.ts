@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { openSandbox } from '../../src/vcluster/patch/sandbox.ts'
 import { runPrograms } from './sandbox-programs-run.ts'
 
-test('2,000 generated programs are all answered, memory stays, and each next evaluation is right', async () => {
+test('2,000 generated programs all get a result, memory is bounded, and each next evaluation is correct', async () => {
   const outcomes = await runPrograms(2000, 20_260_101)
   const total = Object.values(outcomes).reduce((sum, one) => sum + one, 0)
   assert.equal(total, 4000)
@@ -25,7 +25,7 @@ test('every value of a batch has its own result, in order, whatever happened to 
   )
 })
 
-test('a batch larger than one crossing comes back whole', async () => {
+test('a batch larger than one message is complete', async () => {
   const values = Array.from({ length: 20_000 }, (_, index) => ({ index, text: 'x'.repeat(50) }))
   const results = await sandbox.evaluate({ expression: 'value.index + 1', values })
   assert.deepEqual(
@@ -35,7 +35,7 @@ test('a batch larger than one crossing comes back whole', async () => {
   assert.deepEqual(await sandbox.evaluate({ expression: 'value', values: [] }), [])
 })
 
-test('a batch that overruns is tried one by one before anybody is blamed', async () => {
+test('values of a batch that times out are evaluated one by one, to find the slow one', async () => {
   // Each value takes most of what one may take, all of them more than all may take together.
   const slow = '(() => { let n = 0; for (let i = 0; i < 20000; i++) n += i; return n + value })()'
   const results = await sandbox.evaluate({ expression: slow, values: Array.from({ length: 200 }, (_, index) => index) })
@@ -59,7 +59,7 @@ test('evaluations that wait behind an attack get their results', async () => {
   assert.deepEqual(results.slice(3), Array(3).fill([{ value: 2 }]))
 })
 
-test('a closed sandbox refuses', async () => {
+test('a closed sandbox rejects evaluations', async () => {
   const closed = openSandbox({ workers: 1 })
   await closed.evaluate({ expression: 'value', values: [1] })
   await closed.close()

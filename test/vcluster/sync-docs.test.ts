@@ -1,4 +1,4 @@
-// What the pages and examples say about the syncer is what the syncer is: flags, reasons, rights, the Deployment.
+// The documentation and examples match the syncer: flags, reasons, permissions, the Deployment.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -26,7 +26,7 @@ type Manifest = Resource & {
 const objectsIn = (text: string) => parseAllDocuments(text).map(document => document.toJS() as Manifest)
 const rulesIn = (file: string) => objectsIn(readDocument(file)).flatMap(({ rules = [] }) => rules)
 
-test('docs/SYNCER.md names every flag', () => {
+test('docs/SYNCER.md lists every flag', () => {
   const page = readDocument('docs/SYNCER.md')
   for (const name of Object.keys(flags)) assert.match(page, new RegExp(`^\\|.*\`--${name}\``, 'm'), name)
 })
@@ -37,7 +37,7 @@ test('docs/SYNCER.md has every entry of the address table', () => {
     assert.ok(page.includes(`\n| \`${network}\` | ${what} | ${source} |\n`), network)
 })
 
-test('--timeout takes a time with its unit, as every command does, or seconds; and no more than a timer can wait', () => {
+test('--timeout accepts a duration with unit, or seconds, up to the timer limit', () => {
   for (const [text, seconds] of [
     ['5s', 5],
     ['1m30s', 90],
@@ -55,14 +55,14 @@ test('docs/TROUBLESHOOTING.md has a paragraph for every reason of a condition', 
   for (const reason of reasons) assert.ok(page.includes(`\n## ${reason}\n`), reason)
 })
 
-test('the Deployment gives flags that there are', () => {
+test('the Deployment uses existing flags', () => {
   const [deployment] = objectsIn(readDocument('examples/syncer/deployment.yaml'))
   const [, , ...args] = deployment?.spec?.template.spec.containers[0]?.args ?? []
   const command = { words: [], what: '', examples: [], flags, run: async () => 0 }
   assert.equal(readFlags(command as never, args, {}).flags['leader-elect' as never], true)
 })
 
-test('the roles on the page are those of the examples', () => {
+test('the roles on the page equal those of the examples', () => {
   const shown = blocksOf(readDocument('docs/SYNCER.md'))
     .filter(({ how }) => how === 'yaml')
     .flatMap(({ text }) => objectsIn(text))
@@ -91,7 +91,7 @@ function confined(resources: Resources, rules: readonly Rule[], used: Set<string
   return { ...resources, ...Object.fromEntries(verbs.map(verb => [verb, guarded(verb, resources[verb] as never)])) }
 }
 
-test('the rights of the examples are enough for everything, and none is unused', { timeout: 120_000 }, async t => {
+test('the permissions of the examples are sufficient, and none is unused', { timeout: 120_000 }, async t => {
   const [virtual, host] = await Promise.all([openCluster(), openCluster()])
   t.after(() => Promise.all([virtual.close(), host.close()]))
   const [v, h] = [people(virtual), people(host)]

@@ -1,5 +1,5 @@
-// Everything that can go wrong between the syncer and its two sides, at random and many times a second: refusals, answers
-// that are lost, watches that break or are too old, sides that are away, restarts. Afterwards the host has what it should.
+// Random faults between the syncer and both sides, many times a second: errors, lost responses, broken or expired watches, unreachable sides, restarts.
+// Afterwards the host equals the model.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -58,7 +58,7 @@ function flaky(resources: Resources, weather: Weather, roll: Roll): Resources {
   }
 }
 
-/** What was on its way when it broke is lost. */
+/** Data in flight is lost when the connection breaks. */
 function breakable(
   watch: Watch,
   { watches }: Weather,
@@ -204,7 +204,7 @@ async function run(seed: string): Promise<void> {
   }
 }
 
-test(`${rounds} rounds of everything that can go wrong: each converges to the model`, { timeout: 600_000 }, async t => {
+test(`${rounds} rounds of random faults: each converges to the model`, { timeout: 600_000 }, async t => {
   const seed = process.env['SYNC_FAULT_SEED'] ?? String(Date.now())
   t.diagnostic(`seed ${seed}`)
   for (let round = 0; round < rounds; round++) await run(`${seed}/${round}`)

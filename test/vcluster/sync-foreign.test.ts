@@ -131,7 +131,7 @@ for (const mode of modes)
     })
 
     for (const [what, metadata] of foreignObjects)
-      test(`one ${what} stays as it is when the virtual one is created, changed and deleted`, async () => {
+      test(`one ${what} stays unchanged when the virtual one is created, changed and deleted`, async () => {
         await make()
         await h().create(theirs(mode, metadata(mode, await uidOf())))
         const before = await onHost(mode)
@@ -158,7 +158,7 @@ for (const mode of modes)
         assert.deepEqual(await onHost(mode), before, 'after a deletion and a restart')
       })
 
-    test('when it goes, ours comes at once, and the condition ends', async () => {
+    test('when it is deleted, ours is created immediately, and the condition ends', async () => {
       await make()
       await h().create(theirs(mode))
       start(mode)
@@ -168,7 +168,7 @@ for (const mode of modes)
       await until('the end of the condition', async () => (await conditionOf()) === undefined)
     })
 
-    test('one that appears before our create is not overwritten: the server answers 409 and the tenant is told', async () => {
+    test('one that appears before our create is not overwritten: the server responds 409 and the tenant sees a condition', async () => {
       await make()
       const { resources } = side(1)
       let creates = 0
@@ -215,7 +215,7 @@ for (const mode of modes)
     const ip = async () => (await onHost(mode))?.subsets?.[0]?.addresses?.[0]?.ip
 
     for (const verb of ['update', 'delete'] as const)
-      test(`one that takes our place before our ${verb} stays`, async () => {
+      test(`one that replaces ours before our ${verb} stays`, async () => {
         await make()
         let isReplaced = false
         const host = replacing(verb, () => {
@@ -233,7 +233,7 @@ for (const mode of modes)
         assert.equal(await ip(), '10.7.7.7')
       })
 
-    test('after a restart ours is known by its marks, and one in its place is not taken over', async () => {
+    test('after a restart ours is recognized by its sync metadata, and a replacement is not taken over', async () => {
       await make()
       await start(mode).ready
       const first = await ours(mode)
@@ -251,7 +251,7 @@ for (const mode of modes)
       assert.deepEqual(await onHost(mode), before)
     })
 
-    test('ours for an object of that name before is taken over, also while the syncer was down', async () => {
+    test('ours for an earlier object of that name is taken over, also after a restart', async () => {
       await make()
       await start(mode).ready
       const first = await ours(mode)
@@ -264,14 +264,14 @@ for (const mode of modes)
       assert.equal(annotation(next, 'object-uid'), await uidOf())
     })
 
-    test('one of an earlier version, which did not name the namespace of the virtual cluster, is taken over', async () => {
+    test('one of an earlier version, without the namespace of the virtual cluster, is taken over', async () => {
       await make()
       await h().create(theirs(mode, marks(mode, await uidOf(), { 'vcluster-namespace': undefined })))
       start(mode)
       assert.equal(annotation(await ours(mode), 'vcluster-namespace'), 'team')
     })
 
-    test('a mark that is taken away makes it foreign; when it is back, or the object is gone, the sync goes on', async () => {
+    test('removing the sync metadata makes it foreign; when it is restored, or the object is deleted, the sync continues', async () => {
       await make()
       const sync = start(mode)
       await ours(mode)
@@ -286,7 +286,7 @@ for (const mode of modes)
       await ours(mode, '10.0.0.4')
     })
 
-    test('marks that a tenant puts on its objects do not reach the host as marks', async () => {
+    test('sync metadata on objects of a tenant does not reach the host as such', async () => {
       await v().service('web')
       const forged = marks(mode, 'forged', { 'managed-by': 'other', 'object-name': 'theirs', conditions: '[]' })
       const more = { [`${mark}/managed-annotations`]: '{}', [`${mark}/imported-from`]: 'x', ['note']: 'mine' }
@@ -359,7 +359,7 @@ for (const mode of modes)
     })
   })
 
-test('in multi-namespace mode a tenant cannot touch the Endpoints of the host’s own API server', async () => {
+test('in multi-namespace mode a tenant cannot change the Endpoints of the host’s own API server', async () => {
   clusters = await Promise.all([openCluster(), openCluster()])
   try {
     const kubernetes = { namespace: 'default', name: 'kubernetes' }

@@ -1,4 +1,4 @@
-// Leader election: one of many, taken over when it falls silent, with clocks that are hours apart.
+// Leader election: one leader at a time, replaced when it stops renewing, with clocks that are hours apart.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const at = { namespace: 'team', name: 'vcluster-sync-vc' }
 
 type Clock = ReturnType<typeof clockwork>
 
-/** Time that tests move; whoever waits is woken when it has come. */
+/** A clock that tests control; waiting code wakes up when its time has come. */
 function clockwork() {
   let time = 0
   const waiting = new Set<{ readonly until: number; readonly wake: () => void }>()
@@ -78,7 +78,7 @@ async function open() {
   return { apiServer, clock, leading, start, holder }
 }
 
-test('one leads; when it is told to stop it lets the lease go, and another takes it at once', async () => {
+test('one leads; on shutdown it releases the lease, and another one acquires it immediately', async () => {
   const { apiServer, clock, leading, start, holder } = await open()
   const stops = [start('a'), start('b', 5 * 3600_000), start('c', -5 * 3600_000)]
   await clock.forward(60_000)
@@ -98,7 +98,7 @@ for (const [how, fail] of [
   // As one that is cut off: an answer comes only when somebody loses patience.
   ['because nobody answers', (clock: Clock) => clock.wait(30_000, new AbortController().signal)],
 ] as const)
-  test(`one that cannot renew ${how} gives up before another may take over: never do two lead`, async () => {
+  test(`a leader that cannot renew ${how} stops before another may take over: never do two lead`, async () => {
     const { apiServer, clock, leading, start } = await open()
     let isAway = false
     const flaky: Resources = {

@@ -21,7 +21,7 @@ await resources.create(Endpoints, 'other', endpoints('not-asked-for', {}, 'other
 
 type Asked = { readonly limit?: number; readonly continue?: string }
 
-/** Tells how it was asked, and breaks off where it is told to. */
+/** Records its requests, and fails on demand. */
 function listing(failsAt?: number): { readonly asked: Asked[]; readonly resources: Resources } {
   const asked: Asked[] = []
   const list: Resources['list'] = async (kind, options = {}) => {
@@ -34,7 +34,7 @@ function listing(failsAt?: number): { readonly asked: Asked[]; readonly resource
 const namesOf = (items: Awaited<ReturnType<Resources['list']>>['items']) =>
   items.map(({ object }) => object.metadata.name).filter(name => name?.startsWith('app-'))
 
-test('a long list is read in pages, all of one moment and of one namespace', async () => {
+test('a long list is read in pages, all of one revision and one namespace', async () => {
   const { asked, resources: told } = listing()
   const { items, resourceVersion } = await scopedTo(told, 'default').list(Endpoints)
   assert.deepEqual(namesOf(items).toSorted(), names)
@@ -47,7 +47,7 @@ test('a long list is read in pages, all of one moment and of one namespace', asy
   watch.stop()
 })
 
-test('a list whose next page is too old is read again, whole', async () => {
+test('a list whose next page is expired is read again, without pages', async () => {
   const { asked, resources: told } = listing(2)
   const { items } = await scopedTo(told, 'default').list(Endpoints)
   assert.deepEqual(namesOf(items).toSorted(), names)
@@ -61,13 +61,13 @@ test('a list whose next page is too old is read again, whole', async () => {
   )
 })
 
-test('what is wrong with the first page is told, and not asked again', async () => {
+test('an error of the first page is reported, without a retry', async () => {
   const { asked, resources: told } = listing(1)
   await assert.rejects(scopedTo(told, 'default').list(Endpoints), /too old/)
   assert.equal(asked.length, 1)
 })
 
-test('what is in a list is what was asked for, though it does not say so: in lists of Kubernetes nothing does', async () => {
+test('items of a list have the requested kind, because Kubernetes omits it in lists', async () => {
   const list: Resources['list'] = async (kind, options) => {
     const { items, ...rest } = await resources.list(kind, options)
     const bare = items.map(({ object: { apiVersion: _, kind: __, ...object } }) => documentOf(object as Resource))

@@ -86,7 +86,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     await Promise.all(clusters.map(cluster => cluster.close()))
   })
 
-  test('do not reach the host where a controller may act on them; others do', async () => {
+  test('do not reach the host if a controller may act on them; others do', async () => {
     const upper = { 'Cert-Manager.io/Issuer': 'x' } // servers accept it as an annotation
     await make({
       labels: { ...all(dangerous), ...harmless },
@@ -98,7 +98,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     assert.equal(Object.keys(virtual.labels).length, dangerous.length + 3, 'they stay in the virtual cluster')
   })
 
-  test('of a change do not reach it either, and where a tenant removes one nothing happens', async () => {
+  test('of a change do not reach it either, and removing one has no effect', async () => {
     await make({ annotations: harmless })
     await start()
     await settled()
@@ -110,7 +110,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     assert.deepEqual((await settled()).annotations, { ...harmless, last: 'no' })
   })
 
-  test('do not replace what the host has under the same key, and that does not come to the tenant', async () => {
+  test('do not replace the value of the host under the same key, which does not reach the tenant', async () => {
     const [key] = ['cert-manager.io/cluster-issuer']
     await make({ annotations: { [key]: 'tenant' } })
     await start()
@@ -128,7 +128,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     assert.equal(note, undefined)
   })
 
-  test('follow allowedMetadataKeys and deniedMetadataKeys: the narrower entry wins, and deny where both are alike', async () => {
+  test('follow allowedMetadataKeys and deniedMetadataKeys: the more specific entry wins, and deny on a tie', async () => {
     const keys = {
       'app.kubernetes.io/name': 'allowed by its prefix',
       'app.kubernetes.io/instance': 'denied by its name',
@@ -153,7 +153,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     assert.deepEqual(Object.keys((await settled()).labels).toSorted(), passed.toSorted())
   })
 
-  test('with "*" in deniedMetadataKeys are only those that are allowed', async () => {
+  test('with "*" in deniedMetadataKeys only allowed keys are synced', async () => {
     await make({ labels: harmless, annotations: harmless })
     await start('deniedMetadataKeys: ["*"], allowedMetadataKeys: [example.org/tier]')
     assert.deepEqual(await settled(), {
@@ -162,7 +162,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     })
   })
 
-  test('that an earlier configuration let through are taken back; those of the host stay', async () => {
+  test('synced by an earlier configuration are removed; those of the host stay', async () => {
     const annotations = { 'cert-manager.io/issuer': 'tenant', note: 'tenant' }
     await make({ annotations, labels: { 'istio.io/rev': 'tenant' } })
     await start('allowedMetadataKeys: [cert-manager.io/, istio.io/]')
@@ -177,7 +177,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
   const setting = (value: string) =>
     `patches: [{path: metadata.annotations, expression: '({ ...value, "cert-manager.io/issuer": "${value}" })'}]`
 
-  test('are the tenant’s; a patch is the operator’s and sets any key, changes it, and takes it back when it goes', async () => {
+  test('belong to the tenant; a patch of the operator sets any key, changes it, and removes it when the patch is removed', async () => {
     await make({ annotations: { note: 'x', 'cert-manager.io/issuer': 'tenant' } })
     await start(setting('one'))
     assert.deepEqual((await settled()).annotations, { note: 'x', 'cert-manager.io/issuer': 'one' })
@@ -195,7 +195,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     assert.deepEqual((await settled()).annotations, { note: 'x' })
   })
 
-  test('a patch cannot write, change or remove a mark', async () => {
+  test('a patch cannot write, change or remove sync metadata', async () => {
     await make({ annotations: { note: 'x' }, labels: { app: 'web' } })
     const forged = `{"${mark}managed-by": "other", "${mark}object-name": "theirs", "${mark}new": "1"}`
     await start(
@@ -224,7 +224,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     })
   })
 
-  test('that look like marks stay away whatever is allowed', async () => {
+  test('that look like sync metadata are never synced', async () => {
     const forged = {
       [`${mark}object-name`]: 'theirs',
       [`${mark}object-uid`]: 'theirs',
@@ -238,7 +238,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
     assert.doesNotMatch(JSON.stringify(annotations), /theirs/)
   })
 
-  test('of what a patch refers to are filtered likewise', async () => {
+  test('of referenced objects are filtered likewise', async () => {
     const metadata = { namespace: 'default', name: 'settings', labels: { ...all(dangerous), ...harmless } }
     await v().create({
       ...{ apiVersion: 'v1', kind: 'ConfigMap', data: { a: 'b' } },
@@ -252,7 +252,7 @@ describe('labels and annotations of a tenant', { timeout: 120_000 }, () => {
   })
 })
 
-test('entries of allowedMetadataKeys and deniedMetadataKeys are checked, each with its place', () => {
+test('entries of allowedMetadataKeys and deniedMetadataKeys are validated, with their position', () => {
   const load = (text: string) =>
     loadConfig(new TextEncoder().encode(text), { noPatchesReason: undefined }).problems.map(
       ({ line, column, message }) => `${line}:${column} ${message}`,
@@ -290,7 +290,7 @@ test('entries of allowedMetadataKeys and deniedMetadataKeys are checked, each wi
   assert.match(never('kubectl.kubernetes.io/last-applied-configuration'), /allowedMetadataKeys\[0\] .* is never synced/)
 })
 
-test('docs/SYNCER.md lists every domain whose keys do not cross by default', async () => {
+test('docs/SYNCER.md lists every domain whose keys are not synced by default', async () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/SYNCER.md'), 'utf8')
   const { deniedDomains } = await import('../../src/vcluster/config/denied-domains.ts')
   for (const { domain, who } of deniedDomains) assert.ok(page.includes(`\n| \`${domain}/\` | ${who} |\n`), domain)

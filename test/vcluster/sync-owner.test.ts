@@ -1,4 +1,4 @@
-// What the syncer knows of the host besides endpoints, its owner and the API server's addresses, and that it learns of changes.
+// The syncer's knowledge of the host besides endpoints, its owner and the addresses of the API server, and how it follows changes.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -69,7 +69,7 @@ describe('the syncer follows', { timeout: 120_000 }, () => {
     await Promise.all(clusters.map(cluster => cluster.close()))
   })
 
-  test('its own Service: one that is made later, or again, owns what is synced; a dead owner would take it along', async () => {
+  test('its own Service: a later or recreated one becomes the owner of synced objects, because a deleted owner would delete them', async () => {
     await make('web')
     await start()
     const bare = await until('the object', () => onHost('web'))
@@ -84,7 +84,7 @@ describe('the syncer follows', { timeout: 120_000 }, () => {
     }
   })
 
-  test('the addresses of the API server: what has become one is refused from then on', async () => {
+  test('the addresses of the API server: a new address is rejected from then on', async () => {
     await start()
     const kubernetes = endpoints('kubernetes', {
       subsets: [{ addresses: [{ ip: '10.7.7.7' }], ports: [{ port: 6443 }] }],
@@ -98,7 +98,7 @@ describe('the syncer follows', { timeout: 120_000 }, () => {
     assert.match(condition, /AddressRefused.*the address of the host API server \(10\.7\.7\.7\)/)
   })
 
-  test('the addresses of the API server: one that cannot be looked up, or not be seen, just now is refused on', async () => {
+  test('the addresses of the API server: an address that cannot be resolved or read now stays rejected', async () => {
     let looks = 0
     let forbidden = 0
     let isAway = false
@@ -131,7 +131,7 @@ describe('the syncer follows', { timeout: 120_000 }, () => {
     assert.equal(await onHost('second'), undefined)
   })
 
-  test('the addresses of the API server: while its name cannot be looked up for the first time, nothing is let through', async () => {
+  test('the addresses of the API server: until the name is resolved for the first time, nothing is synced', async () => {
     await make('first', '10.8.8.8')
     await make('second')
     const failed: unknown[] = []
@@ -152,19 +152,19 @@ describe('the syncer follows', { timeout: 120_000 }, () => {
   })
 })
 
-describe('what is learned of the host', () => {
+describe('host discovery', () => {
   const nothing = { get: () => Promise.reject(new ApiError(404, 'NotFound', 'no')) } as unknown as Resources
   const learner = (lookup: () => Promise<readonly string[]>) =>
     openHostDiscovery({ hostServer: 'https://api.example.org', lookup, ...own })
 
-  test('is the same in whatever order, and however often, a name gives its addresses; one that was its stays', async () => {
+  test('does not depend on the order or number of addresses of a name; previous addresses stay', async () => {
     const answers = [['10.0.0.2', '10.0.0.1', '10.0.0.2'], ['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]
     const discoverHost = learner(async () => answers.shift() ?? [])
     for (let round = 0; round < 4; round++)
       assert.deepEqual((await discoverHost(nothing)).addresses, ['10.0.0.1', '10.0.0.2'])
   })
 
-  test('is bounded: the addresses that were not seen for longest go, and none that is there', async () => {
+  test('is bounded: the oldest unseen addresses are dropped, and no current one', async () => {
     const names = (round: number) => Array.from({ length: 100 }, (_, index) => `10.0.${round}.${index}`)
     let round = 0
     const discoverHost = learner(async () => ['10.9.9.9', ...names(round++)])

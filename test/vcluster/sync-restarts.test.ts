@@ -78,7 +78,7 @@ const scenarios: readonly Scenario[] = [
   },
 ]
 
-/** Lets so many writes through, and then none: what is asked after that is never answered, as after a crash. */
+/** Allows this many writes, and then none: later requests get no response, as after a crash. */
 function mortal(clusters: readonly Cluster[], writes: number, when: 'before' | 'after') {
   let left = writes
   let died: () => void = () => {}

@@ -1,4 +1,4 @@
-// A side goes away and comes back: what the syncer believed is held against the new list, and who failed is tried again.
+// A side that becomes unreachable and comes back: the cache is compared with the new list, and failed objects are retried.
 
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
@@ -42,7 +42,7 @@ async function make(): Promise<void> {
   await people(side(0)).create(endpoints('web'))
 }
 
-/** A watch that tells nothing and ends when it is told to. */
+/** A watch without events that ends on demand. */
 function silent(lost: Promise<void>, like: Watch): Watch {
   return {
     next: async () => {
@@ -54,7 +54,10 @@ function silent(lost: Promise<void>, like: Watch): Watch {
   }
 }
 
-/** The host's first watch is lost when told; the list after it waits before or after it is read, until it is told to go on. */
+/**
+ * The host's first watch breaks on demand; the next list waits before or after it is read, until the test lets it
+ * continue.
+ */
 function slowList(resources: Resources, waits: 'before' | 'after') {
   const [lost, asked, goOn] = [0, 1, 2].map(() => Promise.withResolvers<void>()) as [Told, Told, Told]
   let [watches, lists] = [0, 0]
@@ -86,7 +89,7 @@ type Told = PromiseWithResolvers<void>
 const marked = async () =>
   Object.keys((await people(side(0)).get(at))?.metadata.annotations ?? {}).some(key => key === hostUidAnnotation)
 
-describe('a side that goes away and comes back', { timeout: 120_000 }, () => {
+describe('a side that becomes unreachable and comes back', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     clusters = await Promise.all([openCluster(), openCluster()])
   })
@@ -96,7 +99,7 @@ describe('a side that goes away and comes back', { timeout: 120_000 }, () => {
     await Promise.all(clusters.map(cluster => cluster.close()))
   })
 
-  test('what was made, not yet told by the watch, and deleted before the new list, is made again', async () => {
+  test('an object that was created, not yet seen by the watch, and deleted before the new list, is created again', async () => {
     await make()
     const { resources } = side(1)
     const lost = Promise.withResolvers<void>()
@@ -121,7 +124,7 @@ describe('a side that goes away and comes back', { timeout: 120_000 }, () => {
     })
   })
 
-  test('what was changed, not yet told by the watch, and deleted by then, is not changed for ever', async () => {
+  test('an object that was changed, not yet seen by the watch, and deleted by then, is not updated forever', async () => {
     await make()
     const { resources } = side(1)
     let isDeaf = false
@@ -154,7 +157,7 @@ describe('a side that goes away and comes back', { timeout: 120_000 }, () => {
     await until('another one', onHost)
   })
 
-  test('what was made while the list was on its way was not deleted on the host, though the list has it not', async () => {
+  test('an object that was created during the list does not count as deleted, although the list lacks it', async () => {
     const { host, lost, asked, goOn, watches } = slowList(side(1).resources, 'after')
     const sync = start({ host, hostDeletePolicy: 'Propagate' })
     await sync.ready
@@ -177,7 +180,7 @@ describe('a side that goes away and comes back', { timeout: 120_000 }, () => {
   })
 
   for (const policy of ['Recreate', 'Propagate'] as const)
-    test(`what was made after the list was asked for and deleted before it was read is known to be gone: ${policy}`, async () => {
+    test(`an object that was created after the list request and deleted before the read is known to be deleted: ${policy}`, async () => {
       const { host, lost, asked, goOn } = slowList(side(1).resources, 'before')
       const sync = start({ host, hostDeletePolicy: policy })
       await sync.ready
@@ -198,7 +201,7 @@ describe('a side that goes away and comes back', { timeout: 120_000 }, () => {
         })
     })
 
-  test('who failed while the host was away is tried as soon as it answers, though it has nothing to tell', async () => {
+  test('objects that failed while the host was unreachable are retried once it responds, even without events', async () => {
     const { resources } = side(1)
     let isAway = false
     let refused = 0

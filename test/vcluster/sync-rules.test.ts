@@ -80,7 +80,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await Promise.all([virtualCluster?.close(), hostCluster?.close()])
   })
 
-  test('an endpoint of a service without selector gets its host object, with name, marks and translated targets', async () => {
+  test('an endpoint of a service without selector gets its host object, with name, sync metadata and translated targets', async () => {
     const targetRef = { kind: 'Pod', name: 'web-0', namespace: 'default', uid: 'u', resourceVersion: '1' }
     const other = { kind: 'Node', name: 'n1', uid: 'u' }
     const subsets = [
@@ -138,7 +138,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.equal(subset?.notReadyAddresses?.[0]?.ip, '10.0.0.3')
   })
 
-  test('a change follows, and where there is nothing to change nothing is written', async () => {
+  test('a change is synced, and nothing is written without a change', async () => {
     await make('web')
     const writes: string[] = []
     const observer = {
@@ -162,7 +162,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.notEqual(first.metadata.resourceVersion, (await onHost('web'))?.metadata.resourceVersion)
   })
 
-  test('subsets that an API server regrouped are no difference', async () => {
+  test('subsets that an API server regrouped do not count as a difference', async () => {
     const port = { port: 80, protocol: 'TCP' }
     await make('web', { subsets: [{ addresses: [{ ip: '10.0.0.2' }, { ip: '10.0.0.1' }], ports: [{ port: 80 }] }] })
     const sync = start()
@@ -187,7 +187,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.equal(await onHost('kubernetes'), undefined)
   })
 
-  test('endpoints wait for their service; with it they come, without it they go', async () => {
+  test('endpoints are synced when their service exists, and removed without it', async () => {
     await virtualSide().create(endpoints('web'))
     const sync = start()
     await sync.ready
@@ -200,7 +200,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await gone('web')
   })
 
-  test('a selector removes ours and leaves the one that the host makes; without selector ours returns once that one is gone', async () => {
+  test('a selector removes ours and keeps the one of the host; without selector ours returns once that one is deleted', async () => {
     await make('web')
     start()
     await synced('web')
@@ -222,7 +222,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.equal(annotation(back, `${mark}/object-name`), 'web')
   })
 
-  test('what is deleted goes from the host, also what was deleted while nobody looked', async () => {
+  test('a deletion is synced to the host, also one while the syncer was stopped', async () => {
     await make('web')
     await make('api')
     const sync = start()
@@ -236,7 +236,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await gone('api')
   })
 
-  test('an object that is being deleted goes from the host before its finalizers let it go', async () => {
+  test('a terminating object is deleted on the host before its finalizers are removed', async () => {
     await make('web', { metadata: { finalizers: ['example.org/f'] } })
     start()
     await synced('web')
@@ -245,7 +245,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.ok(await virtualSide().get(at('web')))
   })
 
-  test('what is deleted on the host is made again', async () => {
+  test('an object deleted on the host is created again', async () => {
     await make('web')
     start()
     const { metadata } = await synced('web')
@@ -256,7 +256,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     )
   })
 
-  test('with Propagate a deletion on the host deletes the virtual object, also after a restart, and never a copy of it', async () => {
+  test('with Propagate a deletion on the host deletes the virtual object, also after a restart, and never a recreated one', async () => {
     await make('web')
     await make('api')
     const over = { hostDeletePolicy: 'Propagate' as const }
@@ -279,7 +279,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await synced('web')
   })
 
-  test('with Propagate an object that goes elsewhere by now was not deleted: it is made there, and the virtual one stays', async () => {
+  test('with Propagate an object with a new target namespace does not count as deleted: it is created there, and the virtual one stays', async () => {
     await make('web')
     const to = (namespace: string) => ({
       ...{ hostDeletePolicy: 'Propagate' as const, hostNamespaces: [namespace] },
@@ -298,12 +298,12 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await until('the object', () => hostSide().get({ namespace: 'other', name: 'web' }))
     await marked(first)
     assert.equal((await virtualSide().get(at('web')))?.metadata.uid, metadata.uid)
-    assert.doesNotMatch(first, /team-default/, 'the tenant is told no name of the host')
+    assert.doesNotMatch(first, /team-default/, 'the condition for the tenant has no name of the host')
     await hostSide().remove({ namespace: 'other', name: 'web' })
     await until('web gone', async () => (await virtualSide().get(at('web'))) === undefined)
   })
 
-  test('subsets edited on the host are put right', async () => {
+  test('subsets edited on the host are reverted', async () => {
     await make('web')
     start()
     await synced('web')
@@ -311,7 +311,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await synced('web', '10.0.0.1')
   })
 
-  test('labels and annotations merge key by key; where both changed the virtual side wins', async () => {
+  test('labels and annotations merge key by key; if both sides changed, the virtual side wins', async () => {
     const metadata = { labels: { a: '1', b: '1', c: '1', d: '1' }, annotations: { x: '1' } }
     await make('web', { metadata })
     const sync = start()
@@ -336,7 +336,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.equal(annotation(await virtualSide().get(at('web')), 'x'), undefined)
   })
 
-  test('marks that do not say whose an object is are restored', async () => {
+  test('changed sync metadata that does not define ownership is restored', async () => {
     await make('web')
     start()
     await synced('web')
@@ -346,7 +346,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await until('the base', async () => annotation(await onHost('web'), `${mark}/managed-annotations`))
   })
 
-  test('another object of the same name is noticed by its uid, and inherits no edit', async () => {
+  test('another object of the same name is recognized by its uid, and inherits no edit', async () => {
     await make('web', { metadata: { labels: { a: '1' } } })
     const sync = start()
     const { metadata } = await synced('web')
@@ -364,7 +364,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.equal(label(await virtualSide().get(at('web')), 'a'), '1')
   })
 
-  test('a foreign object that is being deleted is waited for, and ours comes when it is gone', async () => {
+  test('the syncer waits for a terminating foreign object, and creates ours when it is deleted', async () => {
     await make('web')
     const { namespace, name } = hostAt('web')
     await hostSide().create(endpoints(name, { metadata: { finalizers: ['example.org/f'] } }, namespace))
@@ -377,7 +377,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await until('ours', async () => annotation(await onHost('web'), `${mark}/object-name`) === 'web')
   })
 
-  test('two objects whose host names are the same: the second is told, and comes when the first goes', async () => {
+  test('two objects with the same host name: the second gets a condition, and is created when the first is deleted', async () => {
     await virtualSide().service('a-x-b', undefined, 'c')
     await virtualSide().service('a', undefined, 'b-x-c')
     await virtualSide().create(endpoints('a-x-b', {}, 'c'))
@@ -395,7 +395,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     })
   })
 
-  test('an address that leads into the host is refused, told as condition and Event, and the others go on', async () => {
+  test('an address of the host itself is rejected, reported as condition and Event, and other objects are synced', async () => {
     await make('bad', { subsets: ips('10.0.0.1', '239.0.0.1') }) // loopback and link-local no API server takes itself
     await make('web')
     start()
@@ -411,7 +411,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await synced('bad')
   })
 
-  test('an address that is refused later: nothing is written, and what was synced before stays as it was', async () => {
+  test('if an address is rejected later, nothing is written, and the synced object stays', async () => {
     await make('web', { metadata: { labels: { a: '1' } } })
     start()
     const before = await synced('web')
@@ -421,7 +421,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.deepEqual(await onHost('web'), before)
   })
 
-  test('what the host refuses is told with the virtual name, retried, and does not hold up the rest', async () => {
+  test('a rejection by the host is reported with the virtual name, retried, and does not delay other objects', async () => {
     await make('bad')
     await make('web')
     const { resources } = hostCluster as Cluster
@@ -450,7 +450,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
   })
 
   for (const code of [409, 429, 500, 503])
-    test(`a ${code} is tried again, and not told to the tenant`, async () => {
+    test(`a ${code} is retried, and not reported to the tenant`, async () => {
       await make('web')
       const { resources } = hostCluster as Cluster
       let refused = 0
@@ -471,7 +471,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     ['a watch that is too old', expired('too old')],
     ['a server that was set back', futureRevision('9', '1')],
   ] as const)
-    test(`${what} is listed anew, and what happened meanwhile is seen`, async () => {
+    test(`after ${what} the syncer lists again, and sees changes from meanwhile`, async () => {
       await make('web')
       await make('api')
       const { resources } = virtualCluster as Cluster
@@ -492,7 +492,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
       await synced('api', '10.0.0.4')
     })
 
-  test('a clock that is wrong changes nothing but the times in conditions', async () => {
+  test('a wrong clock changes only the times in conditions', async () => {
     await make('web')
     await make('bad', { subsets: ips('239.0.0.1') })
     start({ now: () => 0 })
@@ -504,7 +504,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     await synced('bad')
   })
 
-  test('a clock that is set back makes no lag less than none', async () => {
+  test('a clock that is set back causes no negative lag', async () => {
     let time = Date.now()
     const lags: number[] = []
     const observer = {
@@ -521,7 +521,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     for (const lag of lags) assert.ok(lag >= 0 && lag < 3600, String(lag))
   })
 
-  test('a change between reading and writing is a conflict that ends well', async () => {
+  test('a change between reading and writing is a conflict that is resolved', async () => {
     await make('web')
     const { resources } = hostCluster as Cluster
     let once = true
@@ -541,7 +541,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.equal(label(await onHost('web'), 'raced'), 'yes')
   })
 
-  test('in multi-namespace mode names are kept and namespaces mapped; one that is not mapped is told', async () => {
+  test('in multi-namespace mode names are kept and namespaces mapped; an unmapped one is reported', async () => {
     await make('web')
     await virtualSide().service('web', undefined, 'other')
     await virtualSide().create(endpoints('web', {}, 'other'))
@@ -553,7 +553,7 @@ describe('the syncer', { timeout: 120_000 }, () => {
     assert.equal(others.length, 1)
   })
 
-  test('a service of the virtual side that is none for us changes nothing', async () => {
+  test('an unrelated service of the virtual side changes nothing', async () => {
     await make('web')
     const sync = start()
     const { metadata } = await synced('web')

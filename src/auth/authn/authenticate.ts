@@ -2,7 +2,7 @@
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, unauthorized } from '../../api/errors.ts'
-import { keyEnd } from '../../kinds/key-end.ts'
+import { keyExpiry } from '../../kinds/key-expiry.ts'
 import { isMistyped } from '../../kinds/key-format.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
 import { restricts } from '../authz/scope.ts'
@@ -133,7 +133,7 @@ function isTeamThere({ team = '', teamUid }: AccessKey, teams: TeamIndex): boole
 }
 
 export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
-  keyEnd({ since: key.created, ttl: key.ttl, slides: key.slides }, () => lastActivity(key.uid))
+  keyExpiry({ since: key.created, ttl: key.ttl, slides: key.slides }, () => lastActivity(key.uid))
 
 /** When a key that counts now does so no more, as far as is known: its own end, or that of an overlap after a rotation. */
 export const keyEndsWith =

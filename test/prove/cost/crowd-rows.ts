@@ -1,7 +1,7 @@
 // Requests of one user that make the server look at many objects afterwards: watches, followers, dependents. Each stays within the limit of
 // the prover.
 
-import { pieceProblem } from './judge.ts'
+import { pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
 import type { Row } from './rows.ts'
 import type { System } from './system.ts'

@@ -1,7 +1,7 @@
 // Requests that once stalled the server: each is refused now, or stays within the limits of the prover. With its fix reverted, it fails (cost-bugs.ts).
 
 import { countDecryptions } from './decryptions.ts'
-import { judge, pieceProblem } from './judge.ts'
+import { judge, pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
 import { writeProtobuf } from './protobuf.ts'
 import type { System } from './system.ts'

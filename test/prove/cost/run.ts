@@ -3,11 +3,11 @@
 
 import type { Kind } from '../../../src/api/kind.ts'
 import { kinds } from '../../../src/kinds/index.ts'
-import { ask, type Input, judge } from './judge.ts'
+import { ask, type Input, judge } from './limits.ts'
 import { shapes } from './shapes.ts'
-import { type Stretch, stretches } from './stretch.ts'
+import { type Stretch, stretches } from './stretched-objects.ts'
 import { openSystem } from './system.ts'
-import { collection, named, target, type Way, ways } from './ways.ts'
+import { collection, named, target, type Way, ways } from './write-requests.ts'
 
 export type Finding = { readonly what: string; readonly problem: string }
 /** `longest`: milliseconds of CPU time without a break. */

@@ -1,7 +1,7 @@
 // Bodies that are costly by their shape, not by one field of a schema: deep, wide, escaped, repeated, and patches of many operations.
 
 import type { Json, JsonObject } from '../../../src/api/object.ts'
-import type { Input } from './judge.ts'
+import type { Input } from './limits.ts'
 
 /** `make(share)`: the body at that share of the limits of a body. */
 export type Shape = { readonly what: string; make(share: number): Input }

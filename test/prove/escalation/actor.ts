@@ -1,10 +1,10 @@
 // Who takes the next step: one of the attackers' secrets, sometimes acting as somebody else. The generators of steps build on it.
 
 import type { Credential, Principal } from './credentials.ts'
+import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds } from './objects.ts'
 import { scopeBits } from './scopes.ts'
-import type { Stage } from './stage.ts'
 import type { Family, Step } from './step.ts'
 import { administrator, atoms, type Bits, bothBits, builtIn, hasBit, names, noBits } from './universe.ts'
 

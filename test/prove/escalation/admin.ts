@@ -3,9 +3,9 @@
 import { namesOf, namespacesOf, reborn } from './actor.ts'
 import { draft, keySpec } from './drafts.ts'
 import { bodyOf, visibleOf } from './encode.ts'
+import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj } from './objects.ts'
-import type { Stage } from './stage.ts'
 import type { Step } from './step.ts'
 import { administrator, names } from './universe.ts'
 

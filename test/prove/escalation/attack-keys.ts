@@ -3,9 +3,9 @@
 import { type Actor, isBounded, isInPool, stepOf, tagged } from './actor.ts'
 import { typos } from './aspects/keys.ts'
 import { keySpec, scope } from './drafts.ts'
+import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { kinds, tokens } from './objects.ts'
-import type { Stage } from './stage.ts'
 import type { Family, Step } from './step.ts'
 import { type Atom, names } from './universe.ts'
 

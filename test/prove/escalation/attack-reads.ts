@@ -1,8 +1,8 @@
 // Steps that only look: objects, lists, lists of earlier times, earlier versions of secrets, in every form the server writes.
 
 import { type Actor, isInPool, namespacesOf, stepOf } from './actor.ts'
+import type { Stage } from './generator-context.ts'
 import { kinds } from './objects.ts'
-import type { Stage } from './stage.ts'
 import type { Step } from './step.ts'
 
 const forms = [

@@ -1,9 +1,9 @@
 // A new world: people with few rights, objects that share names, and what each chosen danger needs to be possible.
 
 import { accessEntry, draft, groupSubject, owner, scope, smallRule, subject, userSubject } from './drafts.ts'
+import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
-import type { Stage } from './stage.ts'
 import type { Family } from './step.ts'
 import { administrator, names } from './universe.ts'
 

@@ -1,4 +1,4 @@
-// Sends requests to the server's handler without a socket: the same request and response shapes, in one process. rig.ts uses it.
+// Sends requests to the server's handler without a socket: the same request and response shapes, in one process. server.ts uses it.
 
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'

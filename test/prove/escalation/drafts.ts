@@ -1,5 +1,6 @@
 // New objects of every kind, made by chance from small pools.
 
+import type { Stage } from './generator-context.ts'
 import {
   type AccessEntry,
   apiVersionOf,
@@ -14,7 +15,6 @@ import {
   type Spec,
   type Subject,
 } from './objects.ts'
-import type { Stage } from './stage.ts'
 import { atoms, type Bits, hasBit, names } from './universe.ts'
 
 /** A rule of what somebody may do. */

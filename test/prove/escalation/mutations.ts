@@ -5,9 +5,9 @@ import { keys } from './aspects/keys.ts'
 import { metadata } from './aspects/metadata.ts'
 import { bindings, roles } from './aspects/rbac.ts'
 import { copies, secrets, sharing, teams } from './aspects/shared.ts'
+import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj } from './objects.ts'
-import type { Stage } from './stage.ts'
 import type { Family } from './step.ts'
 
 export type Mutation = { readonly what: string; readonly danger?: Family; readonly next: Obj }

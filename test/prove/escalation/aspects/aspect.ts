@@ -1,8 +1,8 @@
 // One aspect of an object that a step may change, and small changes to build such steps from.
 
+import type { Stage } from '../generator-context.ts'
 import type { Known } from '../model.ts'
 import type { Obj, Spec } from '../objects.ts'
-import type { Stage } from '../stage.ts'
 import type { Family } from '../step.ts'
 
 export type Aspect = {

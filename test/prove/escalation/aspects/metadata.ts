@@ -1,7 +1,7 @@
 // Labels, annotations, owner references and finalizers, which every kind has.
 
+import type { Stage } from '../generator-context.ts'
 import { kinds, teamPins, type Words } from '../objects.ts'
-import type { Stage } from '../stage.ts'
 import { type Aspect, withAnnotation, withLabel, withMeta } from './aspect.ts'
 
 /** Uids that reserved labels could be made to point at. */

@@ -1,8 +1,8 @@
 // Roles and bindings: rules, aggregation and subjects.
 
 import { aggregationLabel, selector, smallRule, subject, userSubject } from '../drafts.ts'
+import type { Stage } from '../generator-context.ts'
 import type { PolicyRule } from '../objects.ts'
-import type { Stage } from '../stage.ts'
 import { builtIn } from '../universe.ts'
 import { type Aspect, withLabel } from './aspect.ts'
 

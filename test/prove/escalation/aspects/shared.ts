@@ -1,7 +1,7 @@
 // Teams and secrets: owners, access entries, members, data and where it comes from.
 
 import { accessEntry, owner } from '../drafts.ts'
-import type { Stage } from '../stage.ts'
+import type { Stage } from '../generator-context.ts'
 import { builtIn, names } from '../universe.ts'
 import { type Aspect, toggled, without, withSpec } from './aspect.ts'
 

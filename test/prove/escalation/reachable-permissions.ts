@@ -1,0 +1,85 @@
+// Everything a group of people can reach together: what their secrets allow, and what those rights let them take (D14, D27).
+
+import type { Credentials, Principal } from './credentials.ts'
+import type { Model } from './model.ts'
+import { kinds, ours, rbac } from './objects.ts'
+import type { Rights } from './permissions.ts'
+import { type ReadScope, scopeBits } from './scopes.ts'
+import {
+  addBits,
+  administrator,
+  atoms,
+  type Bits,
+  bitsOf,
+  bothBits,
+  everything,
+  hasBit,
+  indexOf,
+  names,
+  noBits,
+} from './universe.ts'
+
+const allKeys = indexOf({ verb: '*', group: ours, resource: 'ownedaccesskeys' })
+const masters = indexOf({ verb: 'impersonate', resource: 'groups', name: 'system:masters' })
+const users = [...names.users, administrator].map(name => ({
+  name,
+  index: indexOf({ verb: 'impersonate', resource: 'users', name }),
+}))
+const groups = atoms.flatMap(({ verb, resource, name }, index) =>
+  verb === 'impersonate' && resource === 'groups' ? [{ name, index }] : [],
+)
+/** Rights over roles by which one may take what they hold, or anything. */
+const powers = atoms.flatMap(({ verb, group, resource, namespace, name }, index) =>
+  group === rbac && (verb === 'escalate' || verb === 'bind') ? [{ verb, resource, namespace, name, index }] : [],
+)
+
+export type Reaching = { readonly model: Model; readonly rights: Rights; readonly credentials: Credentials }
+
+export function reachOf({ model, rights, credentials }: Reaching, secrets: Iterable<string>): Bits {
+  const reach = noBits()
+  const seen = new Set<string>()
+  const scopes = new Map<string, ReadScope>()
+  const take = (principal: Principal, scope: ReadScope) =>
+    addBits(reach, bothBits(rights.bitsOf(principal), scopeBits(scope)))
+  for (const secret of secrets) {
+    const found = credentials.of(secret)
+    if (!found) continue
+    scopes.set(JSON.stringify(found.scope ?? null), found.scope)
+    take(found.principal, found.scope)
+  }
+  // Whoever may act as others may also be given more by them: taken together until nothing is added.
+  for (let before = -1; before !== sizeOf(reach); ) {
+    before = sizeOf(reach)
+    if (hasBit(reach, allKeys) || hasBit(reach, masters)) return everything
+    const asGroups = groups.filter(({ index }) => hasBit(reach, index)).map(({ name }) => name)
+    for (const { name, index } of users) {
+      if (!hasBit(reach, index)) continue
+      for (const [text, scope] of scopes) {
+        const word = `${name} ${asGroups.join()} ${text}`
+        if (seen.has(word)) continue
+        seen.add(word)
+        take(credentials.principalOf(name, ['system:authenticated', ...asGroups]), scope)
+      }
+    }
+    for (const power of powers) if (hasBit(reach, power.index)) addBits(reach, takenBy(model, rights, power))
+  }
+  return reach
+}
+
+const sizeOf = (bits: Bits): number => bits.reduce((sum, word) => sum + popcount(word), 0)
+
+function popcount(word: number): number {
+  let count = 0
+  for (let rest = word; rest !== 0; rest &= rest - 1) count++
+  return count
+}
+
+const inNamespace = new Map(names.namespaces.map(one => [one as string, bitsOf(atom => atom.namespace === one)]))
+
+function takenBy(model: Model, rights: Rights, power: (typeof powers)[number]): Bits {
+  if (power.resource === 'roles') return inNamespace.get(power.namespace) ?? everything
+  if (power.verb === 'escalate' || power.name === '') return everything
+  const role = model.get(kinds.ClusterRole, '', power.name)
+  // A role that does not exist yet, or not for long, may become anything.
+  return role && !role.object.metadata.deletionTimestamp ? rights.bitsOfRole(role) : everything
+}

@@ -1,0 +1,111 @@
+// What happened, put together from all that anybody was told: one fact a revision, each with what was there before it.
+// check-consistency.ts holds everything that was read against it.
+
+import type { Recording, Sight, Violation, Write } from './recording.ts'
+
+export type Fact = {
+  readonly revision: number
+  readonly isDelete: boolean
+  readonly sight: Sight
+  /** Who was told that this is theirs. */
+  writer: Write | undefined
+  /** What the name had until then. */
+  before: Fact | undefined
+}
+
+export type Truth = {
+  /** In the order of revisions. */
+  readonly facts: readonly Fact[]
+  readonly courses: ReadonlyMap<string, readonly Fact[]>
+}
+
+export const isDone = ({ code }: Write) => code >= 200 && code < 300
+/** Nobody knows whether it happened. A 503 says that it did not. */
+const isOpen = ({ code }: Write) => code === 0 || (code >= 500 && code !== 503)
+
+export function truthOf({ writes, sessions }: Recording, report: (found: Violation) => void): Truth {
+  const known = new Map<number, Fact>()
+
+  function note(sight: Sight, isDelete: boolean, writer?: Write): void {
+    const there = known.get(sight.version)
+    if (!there) {
+      known.set(sight.version, { revision: sight.version, isDelete, sight, writer, before: undefined })
+      return
+    }
+    if (writer && there.writer)
+      report({ rule: 'one write a revision', text: `${sight.version} is ${show(there.sight)} and ${show(sight)}` })
+    else if (!isSame(there.sight, sight) || there.isDelete !== isDelete)
+      report({ rule: 'atomic', text: `${sight.version} was told as ${show(there.sight)} and as ${show(sight)}` })
+    there.writer ??= writer
+  }
+
+  for (const write of writes)
+    if (write.seen && isDone(write) && !write.dryRun && write.op !== 'same') note(write.seen, false, write)
+  for (const { told, color } of sessions)
+    for (const event of told) {
+      if (event.type === 'BOOKMARK') continue
+      // To a selection an object may be gone that is only not red any more.
+      if (event.type !== 'DELETED' || color === undefined) note(event, event.type === 'DELETED')
+    }
+  const facts = [...known.values()].sort((one, other) => one.revision - other.revision)
+  claimDeletions(facts, writes, report)
+  return { facts, courses: coursesOf(facts, writes, report) }
+}
+
+/** A deletion is answered without its revision, but with the uid of what is gone. */
+function claimDeletions(facts: readonly Fact[], writes: readonly Write[], report: (found: Violation) => void): void {
+  const deletions = new Map(facts.filter(one => one.isDelete).map(one => [one.sight.uid, one]))
+  for (const write of writes) {
+    if (write.op !== 'delete' || !isDone(write) || write.dryRun) continue
+    const fact = deletions.get(write.uid ?? '')
+    if (!fact) report({ rule: 'reliable', text: `no watch was told that ${write.name} was deleted` })
+    else if (fact.writer) report({ rule: 'one write a revision', text: `${write.name} was deleted twice` })
+    else fact.writer = write
+  }
+}
+
+function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (found: Violation) => void) {
+  const courses = new Map<string, Fact[]>()
+  const open = new Set(writes.filter(isOpen).map(({ name }) => name))
+  const sent = new Map(writes.flatMap(write => (write.value === undefined ? [] : [[write.value, write] as const])))
+  for (const fact of facts) {
+    const course = courses.get(fact.sight.name) ?? []
+    courses.set(fact.sight.name, course)
+    const last = course.at(-1)
+    fact.before = last?.isDelete ? undefined : last
+    course.push(fact)
+    if (!fact.writer && !open.has(fact.sight.name)) {
+      const dry = sent.get(fact.sight.value)?.dryRun
+      const text = `nobody was told of having written ${show(fact.sight)}`
+      report({ rule: dry ? 'dry run' : 'every write has a writer', text })
+    }
+    const problem = problemOf(fact)
+    if (problem) report({ rule: 'compare-and-swap', text: `${show(fact.sight)} ${problem}` })
+  }
+  return courses
+}
+
+/** How a write does not follow from what was there. */
+function problemOf({ isDelete, sight, writer, before }: Fact): string | undefined {
+  if (isDelete && !before) return 'was deleted without having been there'
+  if (before && before.sight.uid !== sight.uid) return `took the place of ${show(before.sight)}, which was still there`
+  if (isDelete && before && !hasSameContent(sight, before.sight)) return `was ${show(before.sight)} when it was deleted`
+  if (!writer) return undefined
+  const { op, expect, value, color } = writer
+  if (op === 'create') return before ? `was created over ${show(before.sight)}` : undefined
+  if (!before) return `was changed by ${op} without having been there`
+  if (expect !== undefined && expect !== before.revision) return `was written for ${expect} over ${before.revision}`
+  if (op === 'update' && (sight.value !== value || sight.color !== color)) return `is not what was sent`
+  if (op === 'patch' && (sight.value !== value || sight.color !== before.sight.color))
+    return `does not follow ${show(before.sight)}`
+  if (op === 'relabel' && (sight.value !== before.sight.value || sight.color !== color))
+    return `does not follow ${show(before.sight)}`
+  return undefined
+}
+
+const hasSameContent = (one: Sight, other: Sight) =>
+  one.name === other.name && one.uid === other.uid && one.value === other.value && one.color === other.color
+
+export const isSame = (one: Sight, other: Sight) => one.version === other.version && hasSameContent(one, other)
+
+export const show = ({ name, version, value, color }: Sight) => `${name}@${version} (${color} ${value})`
