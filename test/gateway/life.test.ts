@@ -119,7 +119,7 @@ describe('gateways', () => {
       stage.service.kubeconfig,
     ])
     assert.equal(code, 0)
-    assert.match(stdout, /^signing key signing-\S+ made/)
+    assert.match(stdout, /^signing key signing-\S+ created/)
     await eventually('the new key signs', async () => {
       await renew()
       return kids.size === 2
@@ -141,10 +141,10 @@ describe('gateways', () => {
       assert.equal((await asks(gateway, `/kubernetes/cluster/${name}${teams}`, token)).status, 200)
     const revoke = (...args: string[]) =>
       exec(process.execPath, [program, 'token', 'revoke', '--yes', '--kubeconfig', stage.service.kubeconfig, ...args])
-    assert.match((await revoke()).stderr, /say which tokens/)
+    assert.match((await revoke()).stderr, /select the tokens with --key/)
     const { code, stdout } = await revoke('--key', guest.name, '--reason', 'lost laptop')
     assert.equal(code, 0)
-    assert.match(stdout, new RegExp(`tokens of the key ${guest.name} issued until \\S+ count no more`))
+    assert.match(stdout, new RegExp(`tokens of the key ${guest.name} issued until \\S+ are no longer valid`))
     for (const [gateway, name] of [
       [first, 'prod'],
       [second, 'dev'],
