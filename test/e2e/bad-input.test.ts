@@ -23,7 +23,7 @@ const unrecognized = (problem: string) =>
 
 type Expected = { readonly code: number; readonly reason?: string; readonly message?: RegExp }
 
-describe('bad input', { timeout: 120_000 }, () => {
+describe('bad input', { timeout: 600_000 }, () => {
   let server: Server
   let wire: Wire
   before(async () => {

@@ -35,7 +35,7 @@ function once(kubeconfig: string, seconds: string) {
   return exec(process.execPath, [program, ...args, ...sides], { timeout: 60_000 })
 }
 
-test('nothing is synced while the name cannot be resolved; behind a proxy, which resolves it, the sync works', async () => {
+test('nothing is synced while the name cannot be resolved; behind a proxy, which resolves it, the sync works', async t => {
   const v = people(virtual)
   await v.service('web')
   await v.create(endpoints('web'))
@@ -54,12 +54,14 @@ test('nothing is synced while the name cannot be resolved; behind a proxy, which
       }),
     )
   })
+  t.after(() => {
+    proxy.closeAllConnections()
+    proxy.close()
+  })
   await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
   const { port } = proxy.address() as AddressInfo
   const text = kubeconfigOf(unknown + pathname).replace('"server"', `"proxy-url":"http://127.0.0.1:${port}","server"`)
   const proxied = await once(write('proxied', text), '30')
-  proxy.closeAllConnections()
-  proxy.close()
   assert.equal(proxied.code, 0, proxied.stderr)
   assert.ok(await people(host).get({ namespace: 'team', name: hostName('web', 'default', 'vc') }))
 })

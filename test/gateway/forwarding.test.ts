@@ -10,7 +10,7 @@ import { after, afterEach, before, describe, test } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { openDial } from '../../src/transport/dial.ts'
 import { freePort } from '../support/ports.ts'
-import { eventually } from '../support/wire.ts'
+import { eventually, unchanged } from '../support/wire.ts'
 import {
   claimsFor,
   type Options,
@@ -79,13 +79,7 @@ describe('forwarding', () => {
     call.end()
     const [answer] = (await once(call, 'response')) as [IncomingMessage]
     answer.pause()
-    let before = -1
-    await eventually('the cluster has to wait', async () => {
-      const isStill = written === before
-      before = written
-      await new Promise(resolve => setTimeout(resolve, 50))
-      return isStill
-    })
+    await unchanged('the cluster has to wait', () => written)
     assert.ok(written < 32 * 1024 * 1024, `${written} bytes were taken from the cluster`)
     let size = 0
     for await (const part of answer) size += (part as Buffer).length

@@ -10,7 +10,7 @@ import { createServer as createTls } from 'node:tls'
 import { acquireStream } from '../../src/gateway/proxy/http2-pool.ts'
 import { makeAuthority } from '../../src/serving/certificate.ts'
 import { frame } from '../support/http2-frames.ts'
-import { eventually } from '../support/wire.ts'
+import { eventually, unchanged } from '../support/wire.ts'
 import { authority, closing, dialTo, openBefore, openCluster, tls, until, watch } from './http2-cluster.ts'
 import { claimsFor } from './in-process.ts'
 
@@ -81,13 +81,7 @@ describe('watches that share a connection', () => {
     const gateway = await openBefore(cluster.url)
     const slow = await watch(gateway)
     slow.answer.pause()
-    let before = -1
-    await eventually('the cluster has to wait', async () => {
-      const isStill = written === before
-      before = written
-      await new Promise(resolve => setTimeout(resolve, 50))
-      return isStill
-    })
+    await unchanged('the cluster has to wait', () => written)
     assert.ok(written < 32 * 1024 * 1024, `${written} bytes were taken from the cluster`)
     const quick = await watch(gateway)
     await until('the other one hears', () => quick.text === 'first\n')

@@ -118,3 +118,14 @@ export async function eventually(what: string, isSo: () => Promise<boolean>): Pr
   for (const end = performance.now() + 30_000; !(await isSo()); await wait(10))
     if (performance.now() > end) throw new Error(`it did not come to this: ${what}`)
 }
+
+/** Until a count has stayed the same for many turns of the event loop, four minutes at most: the other side takes nothing more. */
+export async function unchanged(what: string, count: () => number): Promise<void> {
+  const end = performance.now() + 240_000
+  for (let [same, last] = [0, -1]; same < 20; await wait(20)) {
+    const now = count()
+    same = now === last ? same + 1 : 0
+    last = now
+    if (performance.now() > end) throw new Error(`it still changes: ${what}`)
+  }
+}
