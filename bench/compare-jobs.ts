@@ -12,14 +12,14 @@ export type Sizes = {
   readonly events: number
 }
 export type Side = { readonly way: Way; readonly stock: Stock }
-/** All that is made carries `label=run`, and a name that begins with it. */
+/** All created objects have the label `label=run`, and a name that begins with it. */
 export type Run = Sizes & { readonly run: string; readonly signal: AbortSignal; readonly isByWrk: boolean }
 
 export const label = 'bench.platform.sh/run'
 const fewLabel = 'bench.platform.sh/few'
 const few = 10
 
-/** Good answers a second; others are told beside it. */
+/** Successful responses per second; others are counted separately. */
 export type Rate = {
   readonly perSecond: number
   readonly errors: number
@@ -92,7 +92,7 @@ async function driveRequests({ side, run, connections, method, path, body }: Dri
   const start = performance.now()
   const end = start + run.seconds * 1000
   const lane = async () => {
-    // What was sent is waited for, also when the run is broken off: nothing may come after the removal.
+    // Waits for pending requests, also when the run is aborted: nothing may be created after the cleanup.
     while (performance.now() < end && !run.signal.aborted) {
       const number = numbers++
       const at = path.replaceAll('%d', `${number % run.objects}`)
@@ -159,7 +159,7 @@ async function within(milliseconds: number, wait: Promise<void>, signal: AbortSi
   await Promise.race([wait, new Promise(resolve => over.addEventListener('abort', resolve, { once: true }))])
 }
 
-/** Where one fails no other goes on, and all have ended when it is told: nothing is made after that. */
+/** If one fails, no other continues, and all have ended when it returns: nothing is created afterwards. */
 async function lanes(count: number, total: number, signal: AbortSignal, work: (index: number) => Promise<void>) {
   let next = 0
   let failed: unknown

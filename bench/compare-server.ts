@@ -1,4 +1,4 @@
-// One of the two servers that compare.ts compares: how it is asked, what is made there, and how it goes again.
+// One of the two servers that compare.ts compares: its requests, its test objects, and their cleanup.
 
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -18,7 +18,7 @@ export type Way = {
   watch(path: string, take: (chunk: string) => void): Promise<() => void>
 }
 
-/** What is made on a server: of which kind, where, and what of it changes. */
+/** The test objects of a server: their kind, location, and the changing field. */
 export type Stock = {
   readonly kind: 'ConfigMap' | 'Team'
   readonly collection: string
@@ -137,7 +137,7 @@ async function serves(way: Way, path: string, plural: string): Promise<boolean> 
   return resources.some(({ name }) => name === plural)
 }
 
-/** Resolves with whether it was made: servers where any name is a namespace have none to make. */
+/** Resolves with whether it was created: servers with implicit namespaces have none to create. */
 export async function makeNamespace(way: Way, name: string): Promise<boolean> {
   const { status, text } = await way.send('POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }))
   if (status === 405) return false

@@ -1,4 +1,4 @@
-// What a gateway adds to the time of a get at 500 requests a second, by turns with the same get direct. gateway.ts calls it.
+// The latency that a gateway adds to a get at 500 requests per second, alternating with direct gets. gateway.ts calls it.
 
 import { type LeanClient, type LeanOptions, openLeanClient } from '../test/prove/lean-client.ts'
 import { median } from './measurement.ts'

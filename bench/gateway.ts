@@ -1,4 +1,4 @@
-// What a gateway costs: a get through it against the same get direct, the delay it adds, a thousand watches, a token it knows. run.ts calls it.
+// The cost of a gateway: a get through it compared with a direct get, added latency, a thousand watches, a cached token. run.ts calls it.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'

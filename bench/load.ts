@@ -11,7 +11,7 @@ export type Load = {
   readonly url: string
   readonly key: string
   readonly method?: string
-  /** %d is the number of the request: in the body as it is, in the path below `among`, 1000 unless told. */
+  /** %d is the number of the request: unchanged in the body, modulo `among` (default 1000) in the path. */
   readonly path?: string
   readonly among?: number
   readonly body?: string

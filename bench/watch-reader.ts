@@ -6,7 +6,7 @@ export type Task = {
   readonly url: string
   readonly key: string
   readonly watchers: number
-  /** How many come before those that are measured: told with `warm` when all have been read. */
+  /** The number of warm-up events: `warm` is reported when all have been read. */
   readonly warmUp: number
   readonly events: number
 }

@@ -100,7 +100,7 @@ function logProblems(log: string): Violation[] {
     : [{ rule: 'logged', text: `${why.length} lines say why storage failed, ${over.length} that it works again` }]
 }
 
-/** What is read after a restart is what was read before it. */
+/** Reads after a restart must equal reads before it. */
 async function checkRestart(server: Server): Promise<void> {
   const state = async () => {
     const { body } = await server.request('GET', '/apis/management.platform.sh/v1/teams')

@@ -5,7 +5,7 @@ import { registerHooks } from 'node:module'
 /** `file` below src/; `from` stands in it exactly once. */
 export type Edit = { readonly file: string; readonly from: string; readonly to: string }
 
-/** A place that has moved is told at once, by a program that does not start. */
+/** If an edit no longer matches, the program does not start and names the edit. */
 export function applyEdits(name: string, edits: readonly Edit[]): void {
   registerHooks({
     load(url, context, next) {

@@ -22,7 +22,7 @@ const compactSoon: readonly Edit[] = [
   },
 ]
 
-/** Every `at` stands exactly once in its file; a place that has moved is told at once. */
+/** Every `at` must occur exactly once in its file; otherwise the program does not start. */
 export const points: { readonly [name: string]: Point } = {
   'before append': { file: 'sqlite/table.ts', at: "db.exec('BEGIN IMMEDIATE')\n    try {", side: 'before' },
   'in append': { file: 'sqlite/table.ts', at: 'at += row.text\n', side: 'after' },

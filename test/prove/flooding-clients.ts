@@ -132,7 +132,7 @@ async function continuations(server: Server, size: number): Promise<() => void> 
   return destroyAll(sockets)
 }
 
-/** Somebody else's key: who floods may be told to come back later. */
+/** A key of another user, because the flooding one may get 429. */
 async function bystander(server: Server): Promise<string> {
   const body = { spec: { user: 'bystander' } }
   const answer = await server.request('POST', '/apis/management.platform.sh/v1/ownedaccesskeys', { body })

@@ -71,7 +71,7 @@ export async function runKeys(count: { readonly keys: number; readonly teams: nu
     const gets = openLatencies()
     for (const key of secrets.filter((_, index) => index % 10 === 0)) {
       const client = openLeanClient({ url: server.http, key })
-      await client.ask('GET', '/livez') // the connection is made before the clock runs
+      await client.ask('GET', '/livez') // the connection is opened before the measurement
       const started = performance.now()
       const { code } = await client.ask('POST', myself, '{}')
       gets.add(performance.now() - started)

@@ -61,7 +61,7 @@ async function runSteady(to: LeanOptions, seconds: number, seed: string, residen
   const roll = diceOf(`${seed}/steady`)
   const free = openClients(to, 128)
   const all = [...free]
-  // Connections are kept: what it takes to make them is no part of what a request takes.
+  // Connections are kept: opening them is not part of the measured request.
   for (const client of all) await client.ask('GET', '/livez')
   const [reads, writes] = [openLatencies(), openLatencies()]
   // The heap comes to its size in steps, the last of them after some 90 s.

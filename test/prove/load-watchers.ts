@@ -1,4 +1,4 @@
-// Two thousand watchers of everything that happens, some that never read, and how late the others are told.
+// Two thousand watchers of all changes, some that never read, and the delay of the others.
 
 import { createConnection } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -62,7 +62,7 @@ export async function runWatchers({ watchers = 2000, events = 200, slow = 20 } =
       const wanted = told + watchers
       newest = performance.now()
       await writer.ask('POST', teams, teamText(`e${count}`, 'x', 'red'))
-      // The next one when all have been told of this one: so no event is mistaken for another.
+      // The next event follows when all have received this one, so that no event is mistaken for another.
       await waitFor(() => told >= wanted, 10_000)
       await pause(Math.max(0, 1000 / perSecond - (performance.now() - newest)))
     }

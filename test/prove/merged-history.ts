@@ -1,5 +1,4 @@
-// What happened, put together from all that anybody was told: one fact a revision, each with what was there before it.
-// check-consistency.ts holds everything that was read against it.
+// Merges all recorded responses into one history: one fact per revision, with the previous state. check-consistency.ts compares every read with it.
 
 import type { Recording, Sight, Violation, Write } from './recording.ts'
 
@@ -7,9 +6,9 @@ export type Fact = {
   readonly revision: number
   readonly isDelete: boolean
   readonly sight: Sight
-  /** Who was told that this is theirs. */
+  /** The clients whose acknowledged write this is. */
   writer: Write | undefined
-  /** What the name had until then. */
+  /** The previous state of the name. */
   before: Fact | undefined
 }
 
@@ -35,7 +34,7 @@ export function truthOf({ writes, sessions }: Recording, report: (found: Violati
     if (writer && there.writer)
       report({ rule: 'one write a revision', text: `${sight.version} is ${show(there.sight)} and ${show(sight)}` })
     else if (!isSame(there.sight, sight) || there.isDelete !== isDelete)
-      report({ rule: 'atomic', text: `${sight.version} was told as ${show(there.sight)} and as ${show(sight)}` })
+      report({ rule: 'atomic', text: `${sight.version} was observed as ${show(there.sight)} and as ${show(sight)}` })
     there.writer ??= writer
   }
 
@@ -58,7 +57,7 @@ function claimDeletions(facts: readonly Fact[], writes: readonly Write[], report
   for (const write of writes) {
     if (write.op !== 'delete' || !isDone(write) || write.dryRun) continue
     const fact = deletions.get(write.uid ?? '')
-    if (!fact) report({ rule: 'reliable', text: `no watch was told that ${write.name} was deleted` })
+    if (!fact) report({ rule: 'reliable', text: `no watch delivered the deletion of ${write.name}` })
     else if (fact.writer) report({ rule: 'one write a revision', text: `${write.name} was deleted twice` })
     else fact.writer = write
   }
@@ -76,7 +75,7 @@ function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (fo
     course.push(fact)
     if (!fact.writer && !open.has(fact.sight.name)) {
       const dry = sent.get(fact.sight.value)?.dryRun
-      const text = `nobody was told of having written ${show(fact.sight)}`
+      const text = `nobody got an acknowledgement for ${show(fact.sight)}`
       report({ rule: dry ? 'dry run' : 'every write has a writer', text })
     }
     const problem = problemOf(fact)

@@ -4,7 +4,7 @@ import type { Truth } from './merged-history.ts'
 import type { Recording } from './recording.ts'
 
 export type RealTime = {
-  /** The highest revision that anybody had been told of before this tick. */
+  /** The highest revision that any client had received before this tick. */
   floor(tick: number): number
   /** Below the lowest revision of a write that began after this tick. */
   ceiling(tick: number): number

@@ -1,4 +1,4 @@
-// Feeds every reader of foreign text with bent texts of its own kind. What reaches new code is bent further (V8 says what was reached).
+// Feeds every parser with mutated texts of its format. Inputs that reach new code, according to V8 coverage, are mutated further.
 
 import { Session } from 'node:inspector/promises'
 import type { Json } from '../../src/api/object.ts'

@@ -54,7 +54,7 @@ users: [{name: u, user: {token: t, exec: {apiVersion: client.authentication.k8s.
 const gateway =
   'listen: 127.0.0.1:1\nissuer: https://localhost\nclusters:\n  - name: a\n    kubeconfig: f\n    context: c\n'
 
-/** They open things of their own: a house that has one team. */
+/** Parsers that need state: a server with one team. */
 export async function openShapes(): Promise<{ readonly [name: string]: Shape }> {
   const apiServer = await buildApiServer()
   const key = await webcrypto.subtle.importKey('jwk', publicKey, { name: 'ECDSA', namedCurve: 'P-256' }, true, [

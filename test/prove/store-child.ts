@@ -11,7 +11,7 @@ const [file = '', said = '', seed = ''] = process.argv.slice(2)
 const out = openSync(said, 'w')
 const say = (line: object) => writeSync(out, `${JSON.stringify(line)}\n`)
 
-// Whoever started it may have been killed itself, and then nobody ends this.
+// The parent may have been killed, and then nobody ends this process.
 const parent = process.ppid
 setInterval(() => process.ppid === parent || process.exit(), 1000).unref()
 
