@@ -1,4 +1,4 @@
-// One person at one command line: a home of their own and the real program, by whatever starts it. The one door of test/cli: no value or key that goes through it may be left behind (canary.test.ts).
+// One user with a home directory and the real program. All tests of test/cli use it: it checks that no value or key is left behind (canary.test.ts).
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -26,13 +26,13 @@ export type CliHome = {
   readonly env: NodeJS.ProcessEnv
   /** In this process, with the program's own table and files: a process of its own takes a hundred times as long. */
   run(args: string | readonly string[], options?: Options): Promise<Output>
-  /** What it printed; it has to succeed. */
+  /** Returns the output; the command must succeed. */
   ok(args: string | readonly string[], options?: Options): Promise<string>
-  /** What it complained; it has to end with that code. */
+  /** Returns the errors; the command must exit with that code. */
   fails(code: number, args: string | readonly string[], options?: Options): Promise<string>
   /** The same as a process of its own. */
   exec(args: string | readonly string[], options?: Options): Promise<Output>
-  /** Goes on in the background; the test ends it. */
+  /** Runs in the background; the test ends it. */
   start(args: readonly string[], options?: Options): ChildProcess
   /** In a terminal. Needs `script`. */
   terminal(args: string | readonly string[], options?: Options): Terminal
@@ -104,7 +104,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   ]
   const bin = join(aside, 'bin')
   mkdirSync(bin)
-  // What others give it as arguments nobody typed.
+  // Arguments of other programs, which nobody typed.
   const line = [process.execPath, '--import', `${teller}?log=${argv}&own`, program]
   const starter = `#!/bin/sh\nexec ${line.map(one => `'${one}'`).join(' ')} "$@"\n`
   writeFileSync(join(bin, 'platform'), starter, { mode: 0o755 })
@@ -120,7 +120,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     canaries.note(more['PLATFORM_ACCESS_KEY']?.replace(/[@#].*/, '') ?? '')
     canaries.note(more['PLATFORM_PASSPHRASE'] ?? '')
   }
-  /** What comes in by standard input or environment is a secret; what is printed as a key is one as well. */
+  /** Standard input and environment values are secrets; printed keys are as well. */
   const watched = async (args: string | readonly string[], options: Options, ended: Promise<Output>) => {
     noteKeys(options)
     if (/^(login|set|import)/.test(words(args)[0] ?? '')) canaries.note(options.stdin ?? '')

@@ -1,4 +1,4 @@
-// What people have on their desktops and a build machine has not: zsh, fish, and a keyring behind a session bus. Fetched as kubectl is.
+// Tools that desktops have and build machines lack: zsh, fish, and a keyring behind a session bus. Fetched like kubectl.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
@@ -19,7 +19,7 @@ export type Desktop = {
   readonly env: { readonly PATH: string; readonly LD_LIBRARY_PATH: string }
 }
 
-/** undefined where this machine is no Debian, or its archive cannot be reached. */
+/** undefined if this machine does not run Debian, or its archive is unreachable. */
 export async function findDesktop(): Promise<Desktop | undefined> {
   return (await search()) ?? (await fetchDesktop())
 }

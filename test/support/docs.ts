@@ -58,9 +58,9 @@ const toDocument = (printed: string, { https, http, gateway }: Ports) =>
   printed.replaceAll(`:${https}`, ':8443').replaceAll(`:${http}`, ':8080').replaceAll(`:${gateway}`, ':9443')
 
 export type Shell = {
-  /** What the commands printed, errors included. They all have to succeed. */
+  /** Returns the output of the commands, errors included. All must succeed. */
   run(commands: string): Promise<string>
-  /** Starts what goes on, and waits until it has printed what is expected. */
+  /** Starts a background command, and waits until it has printed the expected text. */
   start(command: string, expected: string): Promise<void>
   /** Ends what was started, as Ctrl-C does, and removes everything. */
   close(): Promise<void>

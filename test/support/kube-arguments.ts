@@ -11,7 +11,7 @@ import { freePort } from './ports.ts'
 /** How its API server differs from one that lets everybody do everything. */
 export type KubeWishes = { readonly authorization?: 'AlwaysAllow' | 'RBAC'; readonly flags?: readonly string[] }
 
-/** What outlives a restart: places, keys and who one is. */
+/** State that outlives a restart: addresses, keys and credentials. */
 export async function prepareKube(directory: string, { authorization = 'AlwaysAllow', flags = [] }: KubeWishes = {}) {
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
   const [store, own] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`]
@@ -34,8 +34,8 @@ export async function prepareKube(directory: string, { authorization = 'AlwaysAl
   ]
   const apiserverArgs = [
     `--etcd-servers=${store}`,
-    // Told where it is: where there is only loopback it finds no address of its own. And as that is no address for
-    // endpoints, it makes none for itself.
+    // The address is set explicitly, because with only loopback it finds none. As loopback is not valid for endpoints,
+    // it creates none for itself.
     ...['--bind-address=127.0.0.1', '--advertise-address=127.0.0.1', '--endpoint-reconciler-type=none'],
     `--secure-port=${port}`,
     ...[`--tls-cert-file=${write('tls.crt', certificate)}`, `--tls-private-key-file=${write('tls.key', key)}`],

@@ -1,4 +1,4 @@
-// A program that takes locks whenever it is told to, and says whether it was alone with each. lock.test.ts starts two of them.
+// A program that takes locks on demand, and reports whether it was alone with each. file-lock.test.ts starts two of them.
 
 import { mkdir, rmdir, stat } from 'node:fs/promises'
 import { locked } from '../../src/host/file-lock.ts'

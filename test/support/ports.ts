@@ -1,4 +1,4 @@
-// Ports for what has to be told its port beforehand. Everything else listens on 0.
+// Free ports for programs that need a fixed port. Everything else listens on 0.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

@@ -15,7 +15,7 @@ export type ServerOptions = {
   readonly args?: readonly string[]
   /** One that was used before; by default an empty one of its own. */
   readonly directory?: string
-  /** What is loaded before it, and what it finds in its environment. */
+  /** Modules to load before the program, and its environment. */
   readonly begin?: Again
 }
 
@@ -47,7 +47,7 @@ export type Server = {
   kill(): Promise<void>
 }
 
-/** What it is started with: modules that are loaded before it, and variables. */
+/** Start options: modules to load before the program, and variables. */
 export type Again = { readonly imports?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
@@ -156,7 +156,7 @@ async function run(args: readonly string[], { imports = [], env = {} }: Again = 
       clearTimeout(timer)
       fail(`ended with ${signal ?? code}`)
     })
-    // Looked for until it is there, and no longer: a server under load says a lot, and is measured by whoever reads this.
+    // Searched until found, and no longer: a server under load prints a lot, and this process measures it.
     let isReady = false
     const look = (chunk: Buffer) => {
       printed += chunk
