@@ -10,7 +10,7 @@ test('a chain of any length is walked without recursion', () => {
   assert.equal(reaches(0, -1, next), false)
 })
 
-test('a cycle ends, and leads back to where it began', () => {
+test('a cycle terminates, and reaches its start', () => {
   const next = (one: number) => [(one + 1) % 3]
   assert.equal(reaches(0, 0, next), true)
   assert.equal(reaches(0, 7, next), false)

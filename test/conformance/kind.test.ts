@@ -14,7 +14,7 @@ import { Widget } from './resources/widget.ts'
 for (const kind of kinds) kindSuite(kind)
 kindSuite(Widget, [Widget])
 
-describe('kinds together', () => {
+describe('all kinds', () => {
   test('no two kinds share a name that kubectl uses', () => {
     const all = [...kinds, Widget].filter(kind => kind.served)
     for (const group of [

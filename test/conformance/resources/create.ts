@@ -294,7 +294,7 @@ export function createSuite(open: OpenHouse): void {
     })
   })
 
-  describe('create: what is refused', () => {
+  describe('create: rejections', () => {
     const apiServer = useHouse(open)
     const refuse = (parts: Parameters<typeof widget>[1], name = 'x') =>
       refused(apiServer().resources.create(Widget, '', widget(name, parts)), { code: 422, reason: 'Invalid' })

@@ -42,7 +42,7 @@ const merge = (body: unknown): PatchBody => ({ type: 'merge', body: body as Json
 const operations = (...body: object[]): PatchBody => ({ type: 'json', body: json(body) })
 
 export function secretsSuite(open: OpenHouse): void {
-  describe('sealed data', () => {
+  describe('encrypted data', () => {
     const apiServer = useHouse(open)
     const make = async (parts: { metadata?: object; spec?: object }) => {
       const body = json({ ...parts, metadata: { name: fresh('s'), ...parts.metadata } })

@@ -276,7 +276,7 @@ export function watchSuite(open: OpenHouse): void {
     })
   })
 
-  describe('watch: too old', () => {
+  describe('watch: expired version', () => {
     const apiServer = useHouse(open)
 
     test('is one ERROR event with 410 Expired, and the end (wire §1.12)', async () => {
