@@ -140,7 +140,7 @@ async function driveWatch({ way, stock }: Side, { run, watchers, events, signal 
     const { status } = await way.send('POST', stock.collection, JSON.stringify(stock.object(name, { [label]: run })))
     if (status === 201) answered.set(name, performance.now())
   })
-  // Nobody hears of what was refused.
+  // Rejected writes cause no events.
   expected = watchers * answered.size
   if (arrived.length < expected) await within(60_000, all, signal)
   for (const end of ends) end()
@@ -152,7 +152,7 @@ async function driveWatch({ way, stock }: Side, { run, watchers, events, signal 
   return { perSecond: arrived.length / (took / 1000), errors: missing, why, p99 }
 }
 
-/** Gives up waiting, not the run: what is missing is counted. */
+/** Stops waiting, not the run: missing events are counted. */
 async function within(milliseconds: number, wait: Promise<void>, signal: AbortSignal): Promise<void> {
   const over = AbortSignal.any([AbortSignal.timeout(milliseconds), signal])
   if (over.aborted) return

@@ -10,11 +10,11 @@ import type { Call } from '../src/transport/upstream.ts'
 export type Answer = { readonly status: number; readonly text: string }
 export type Way = {
   readonly server: string
-  /** A token, where wrk can be given it: not for a server whose certificate has to be looked at, for wrk does not look. */
+  /** A token for wrk; absent if the certificate of the server must be verified, because wrk does not verify. */
   bearer(): Promise<string | undefined>
   /** Rejects where no answer came. */
   send(method: string, path: string, body?: string): Promise<Answer>
-  /** Resolves when the watch is open, with what ends it. */
+  /** Resolves when the watch is open, with a function that ends it. */
   watch(path: string, take: (chunk: string) => void): Promise<() => void>
 }
 
@@ -145,7 +145,7 @@ export async function makeNamespace(way: Way, name: string): Promise<boolean> {
   return true
 }
 
-/** Again and again until nothing is left, and a moment later still nothing: what was on its way may come late. */
+/** Repeats until nothing is left, and checks once more, because late requests may create objects. */
 export async function removeAll(way: Way, { collection }: Stock, selector: string): Promise<void> {
   let isGone = false
   const those = `${collection}?labelSelector=${encodeURIComponent(selector)}`

@@ -8,7 +8,7 @@ export type At = LeanOptions & { readonly path: string }
 const rounds = 5
 const perSecond = 500
 const connections = 32
-/** On connections that are open, with everything compiled that will be: V8 goes about the last of it after some 10,000 requests. */
+/** Warms up open connections until V8 has compiled everything, which takes some 10,000 requests. */
 const warmUp = 24_000
 
 /** The 99th percentiles in milliseconds; medians of pairs that follow each other, for the machine may be another a minute later. */

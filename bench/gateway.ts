@@ -27,7 +27,7 @@ export async function measureGateway(seconds: number): Promise<Measured> {
     key: server.key,
     ca: caIn(server.directory),
     path: `/kubernetes/management${ours}/teams/one`,
-    // The same get: as somebody else, as the gateway asks it.
+    // The same get with impersonation, as the gateway sends it.
     headers: { 'Impersonate-User': 'admin', 'Impersonate-Group': 'system:authenticated,platform:user:admin' },
   }
   const watches = await measureWatches(server, built, token as string)

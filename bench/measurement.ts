@@ -1,7 +1,7 @@
 // The result of a part of the bench: lines to print, and figures to record. run.ts uses both.
 
 export type Figure = {
-  /** One in the whole record: a newer figure of this name takes the place of the older. */
+  /** Unique in the record: a newer figure of this name replaces the older one. */
   readonly name: string
   readonly value: number
   /** Follows the number: `ms`, `of bare`, `events/s`. */
@@ -10,7 +10,7 @@ export type Figure = {
   readonly bare?: { readonly name: string; readonly value: number }
   /** Absent: a figure without a target, for explanation only. */
   readonly wanted?: number
-  /** Which side of what is wanted is the good one. */
+  /** Whether the target is a minimum or a maximum. */
   readonly direction: 'at-least' | 'at-most'
   readonly note?: string
 }

@@ -1,4 +1,4 @@
-// The syncer between two API servers, each a process of its own: from cold, under change, its memory, and what patches add.
+// The syncer between two API servers in separate processes: cold start, changes, memory, and the cost of patches.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable; and that a selection tells of nothing else.
+// The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable; and that a selector delivers nothing else.
 
 import { type Fact, isSame, show, type Truth } from './merged-history.ts'
 import type { Recording, Session, Sight, Told, Violation } from './recording.ts'

@@ -134,7 +134,7 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
   }
 
   return {
-    /** Asks one thing, or the pages of one list; answers how many requests it was. */
+    /** Sends one request, or the pages of one list; returns the number of requests. */
     next(): Promise<number> {
       const kind = roll(100)
       return kind < 66 ? get() : kind < 72 ? list() : change()

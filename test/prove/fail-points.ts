@@ -1,8 +1,8 @@
-// Places in the store at which the process can be made to die. Loaded before the server with --import.
+// Fail points of the store, at which the process can be killed. Loaded before the server with --import.
 
 import { applyEdits, type Edit } from './edits.ts'
 
-/** `soon`: what makes it come by within a second, where a server would take an hour. */
+/** `soon`: edits that make the point occur within a second instead of an hour. */
 type Point = {
   readonly file: string
   readonly at: string

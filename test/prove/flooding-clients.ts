@@ -1,4 +1,4 @@
-// Clients that hold what they are given: slow ones, silent ones, far too many, and HTTP/2 at its most wasteful. Meanwhile and afterwards the server serves the others.
+// Clients that occupy resources: slow, silent, too many, and wasteful HTTP/2. Meanwhile and afterwards the server serves other clients.
 
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
@@ -82,7 +82,7 @@ export const floods: { readonly [name: string]: { readonly size: number; readonl
   'HTTP/2 headers that go on and on': { size: 50, run: continuations },
 }
 
-/** CVE-2023-44487: each costs the client nothing, and the server whatever it has begun. */
+/** CVE-2023-44487: each costs the client nothing, and the server the started work. */
 async function rapidReset(server: Server, size: number): Promise<() => void> {
   let session: ClientHttp2Session | undefined
   for (let sent = 0; sent < size; sent++) {

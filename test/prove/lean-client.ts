@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 export type LeanAnswer = { readonly code: number; readonly text: string; readonly isLast: boolean }
 export type LeanClient = {
   ask(method: string, path: string, body?: string, type?: string): Promise<LeanAnswer>
-  /** Hands over every line of an answer that comes in chunks, until it ends. Answers the code. */
+  /** Passes on every line of a chunked response, until it ends. Returns the code. */
   follow(path: string, line: (text: string) => void): Promise<number>
   close(): void
 }

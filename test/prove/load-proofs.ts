@@ -1,4 +1,4 @@
-// The loads and the cost prover as proofs: each has the machine to itself, because what is measured is how quick it is.
+// The loads and the cost prover as proofs: each runs alone on the machine, because it measures speed.
 
 import { proveCostInChild } from './cost/in-child.ts'
 import type { Finding } from './cost/run.ts'

@@ -19,7 +19,7 @@ export type Truth = {
 }
 
 export const isDone = ({ code }: Write) => code >= 200 && code < 300
-/** Nobody knows whether it happened. A 503 says that it did not. */
+/** It is unknown whether it happened. A 503 says that it did not. */
 const isOpen = ({ code }: Write) => code === 0 || (code >= 500 && code !== 503)
 
 export function truthOf({ writes, sessions }: Recording, report: (found: Violation) => void): Truth {
@@ -51,7 +51,7 @@ export function truthOf({ writes, sessions }: Recording, report: (found: Violati
   return { facts, courses: coursesOf(facts, writes, report) }
 }
 
-/** A deletion is answered without its revision, but with the uid of what is gone. */
+/** A deletion is acknowledged without its revision, but with the uid of the deleted object. */
 function claimDeletions(facts: readonly Fact[], writes: readonly Write[], report: (found: Violation) => void): void {
   const deletions = new Map(facts.filter(one => one.isDelete).map(one => [one.sight.uid, one]))
   for (const write of writes) {
@@ -84,7 +84,7 @@ function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (fo
   return courses
 }
 
-/** How a write does not follow from what was there. */
+/** Why a write does not follow from the previous state. */
 function problemOf({ isDelete, sight, writer, before }: Fact): string | undefined {
   if (isDelete && !before) return 'was deleted without having been there'
   if (before && before.sight.uid !== sight.uid) return `took the place of ${show(before.sight)}, which was still there`

@@ -81,7 +81,7 @@ function batchAt(revision: number, previous: Map<string, number>, roll: Dice): R
 
 const diskOf = (file: string): Disk => ({ db: readFileSync(file), wal: readFileSync(`${file}-wal`) })
 
-/** Opens a copy as a server would, and says what is in it. */
+/** Opens a copy like a server, and returns its content. */
 function stateOf(directory: string, { db, wal }: Disk): string {
   const file = join(directory, 'copy.db')
   rmSync(`${file}-shm`, { force: true })
@@ -135,7 +135,7 @@ function changedSectors(before: Buffer, after: Buffer): number[] {
   return all.filter(at => !of(before, at).equals(of(after, at)))
 }
 
-/** The old bytes with some of the new sectors; what lies between and was never written is zero. */
+/** The old bytes with some of the new sectors; unwritten gaps are zero. */
 function torn(before: Buffer, after: Buffer, sectors: readonly number[]): Buffer {
   const end = Math.min(after.length, ((sectors.at(-1) ?? -1) + 1) * sector)
   const bytes = Buffer.alloc(Math.max(before.length, end))

@@ -1,4 +1,4 @@
-// Which revisions a request may have met: not older than what anybody knew before it began, not newer than what was begun before it ended.
+// The revisions that a request may have observed: not older than those known before it began, not newer than those begun before it ended.
 
 import type { Truth } from './merged-history.ts'
 import type { Recording } from './recording.ts'

@@ -1,7 +1,7 @@
 // The recorded requests and responses of clients. `start` and `end` are ticks of one counter: a request that ended at a lower tick than another began was over
 // before.
 
-/** An object as somebody saw it. */
+/** An observed object. */
 export type Sight = {
   readonly name: string
   readonly version: number

@@ -16,7 +16,7 @@ export type Fed = {
   readonly problems: readonly string[]
 }
 
-/** As many texts are fed before it is looked at what they reached. */
+/** The number of inputs between two coverage measurements. */
 const together = 100
 const mostKept = 400
 const tooSlow = 2000

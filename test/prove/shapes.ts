@@ -1,4 +1,4 @@
-// Everything in the program that reads what others wrote, each with what it is given and what it may throw. shape-fuzz.ts feeds them.
+// Every parser of foreign input in the program, with its input and its allowed errors. shape-fuzz.ts feeds them.
 
 import { generateKeyPairSync, webcrypto } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ import { buildApiServer } from '../support/in-process.ts'
 type ErrorClass = new (...args: any[]) => Error
 export type Shape = {
   readonly seeds: readonly string[]
-  /** Errors that say what is wrong with the text. Any other is a crash. */
+  /** Errors that describe the problem of the text. Any other is a crash. */
   readonly may: readonly ErrorClass[]
   readonly read: (text: string) => unknown
 }

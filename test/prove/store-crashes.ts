@@ -1,4 +1,4 @@
-// A bare store process is killed again and again; the next one on the same file is held to what was acknowledged.
+// Kills a bare store process repeatedly, and checks that the next one on the same file has all acknowledged writes.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

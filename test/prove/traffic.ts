@@ -30,7 +30,7 @@ export type Tape = {
   newest: number
 }
 
-/** The server must be new: what is there before is nobody's write. */
+/** The server must be new, because existing objects have no recorded write. */
 export async function runTraffic(server: LeanOptions, options: TrafficOptions): Promise<Recording> {
   const { operations, seed, clients = 64, patience = 20_000 } = options
   const from = await emptyAt(server)

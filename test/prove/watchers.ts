@@ -15,7 +15,7 @@ export type WatcherOptions = {
   readonly color?: Color
   /** Whether every session begins with the state, as an informer without a list does. */
   readonly fromState?: boolean
-  /** Whether it stays until it is stopped: what it is not woken for, it never hears of. */
+  /** Whether it runs until it is stopped; then it sees only delivered events. */
   readonly stays?: boolean
   readonly roll: Dice
   readonly tick: () => number

@@ -62,7 +62,7 @@ export type Shell = {
   run(commands: string): Promise<string>
   /** Starts a background command, and waits until it has printed the expected text. */
   start(command: string, expected: string): Promise<void>
-  /** Ends what was started, as Ctrl-C does, and removes everything. */
+  /** Ends started programs like Ctrl-C, and removes everything. */
   close(): Promise<void>
 }
 
@@ -102,7 +102,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
       const script = join(home, `${count}.sh`)
       writeFileSync(script, toTest(commands, ports))
       const before = printed.text().length
-      // Sourced, so that variables stay; the marker ends what it printed.
+      // Sourced, so that variables stay; the marker ends the output.
       shell.stdin.write(`. ${script} </dev/null\nprintf '\\0%s\\n' ${count}\n`)
       const whole = await printed.until(text => text.endsWith(mark), 90_000)
       assert.ok(whole.endsWith(mark), `these commands failed:\n${commands}\nthey printed:\n${whole.slice(before)}`)

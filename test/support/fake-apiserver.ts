@@ -1,4 +1,4 @@
-// The API server of fake-kube.ts: wants what a real one wants, and serves the syncer's kinds much as one does, on data that etcd keeps.
+// The API server of fake-kube.ts: requires the same flags as a real one, and serves the syncer's kinds on data that etcd keeps.
 
 import { createPrivateKey } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -39,7 +39,7 @@ export type BuildOptions = {
   readonly kinds?: readonly Kind[]
   /** Instead of the server's own kinds. */
   readonly onlyKinds?: readonly Kind[]
-  /** Answers permission questions that the verbs ask; default: yes. */
+  /** Answers permission questions of the verbs; default: yes. */
   readonly authorize?: (caller: Caller, question: Question) => Decision
   readonly random?: (size: number) => Uint8Array
   readonly collect?: boolean
@@ -47,7 +47,7 @@ export type BuildOptions = {
   readonly directory?: string
   /** Most seconds a direct-cluster token may live. */
   readonly maxTokenTTL?: number
-  /** Default: one that stands still until it is moved. */
+  /** Default: a clock that stands still until a test moves it. */
   readonly clock?: Clock
 }
 
@@ -65,14 +65,14 @@ export type ApiServer = {
   readonly write: Registry['write']
   /** The stored object with encrypted fields decrypted, which no response shows. */
   opened(kind: Kind, ref: Ref): Resource
-  /** Whose activity was said to be of no interest any more. */
+  /** The ids whose activity is no longer needed. */
   readonly unused: readonly string[]
-  /** Resolves once the collector has nothing left to do with what it has seen. */
+  /** Resolves once the collector has processed everything it has seen. */
   settled(): Promise<void>
   close(): Promise<void>
 }
 
-/** Signs nothing that counts: what tokens are is tested against a whole server. */
+/** Signs no valid tokens: tokens are tested with a whole server. */
 const issuer: Issuer = {
   sign: async () => ({ token: 'signed', expires: 0 }),
   metadata: () => ({}),
@@ -86,7 +86,7 @@ const admin: Caller = {
   groups: ['system:authenticated', 'platform:user:admin'],
 }
 
-/** History of a minute, and no more: moving the clock and writing makes what came before too old. */
+/** A history of one minute: moving the clock and writing compacts earlier revisions. */
 export const historySeconds = 60
 
 export async function buildApiServer(

@@ -1,4 +1,4 @@
-// How etcd and a Kubernetes API server are started, as their documentation says, and how one reaches them. kube-cluster.ts asks.
+// The arguments of etcd and a Kubernetes API server, as documented, and their addresses. kube-cluster.ts uses it.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
@@ -43,7 +43,7 @@ export async function prepareKube(directory: string, { authorization = 'AlwaysAl
     `--authorization-mode=${authorization}`,
     ...[`--service-account-key-file=${account}`, `--service-account-signing-key-file=${account}`],
     ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.96.0.0/16'],
-    // Nobody here makes the accounts that it would look for.
+    // The accounts that it would look for do not exist here.
     '--disable-admission-plugins=ServiceAccount',
     ...flags,
   ]

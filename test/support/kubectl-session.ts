@@ -1,4 +1,4 @@
-// One kubectl at one server, in a home of its own: what every kubectl test types its commands into.
+// One kubectl with one server, in a home of its own. All kubectl tests use it.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'

@@ -5,7 +5,7 @@ import { locked } from '../../src/host/file-lock.ts'
 
 const options = { notify: () => {}, staleAfter: 1000, touchEvery: 20 }
 
-/** Whether nobody else was inside. */
+/** Whether no other process held the lock. */
 async function take(path: string): Promise<boolean> {
   const work = async () => {
     const inside = `${path}.inside`

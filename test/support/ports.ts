@@ -4,7 +4,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below what systems give to outgoing connections: a port of theirs may be taken by any client between finding and using it.
+// Below the range of outgoing connections, whose ports any client may take between finding and using one.
 const [first, last] = [10_000, 32_000]
 
 /**

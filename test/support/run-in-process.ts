@@ -1,4 +1,4 @@
-// A command in this very process, with the program's own table, files and keychain, in the home of somebody. cli-home.ts calls it.
+// Runs a command in this process, with the program's own table, files and keychain, in a given home. cli-home.ts calls it.
 
 import { resolve } from 'node:path'
 import { runCommand } from '../../src/cli/run-command.ts'

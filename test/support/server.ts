@@ -34,14 +34,14 @@ export type Server = {
   restart(meanwhile?: () => Promise<void>): Promise<void>
   /** Everything the running program has printed so far. */
   output(): string
-  /** The same, and what those printed that ran here before it. */
+  /** The same, with the output of earlier programs in this directory. */
   said(): string
   /** Ends it without warning if it still runs, and starts it again on the same directory and ports. */
   crash(again: Again): Promise<void>
   /** Resolves when it has ended by itself; dies at once if it has not. */
   died(): Promise<void>
   die(): Promise<void>
-  /** Asks it to end, checks that it ended well, and removes its directory. */
+  /** Stops it, checks that it exited cleanly, and removes its directory. */
   stop(): Promise<void>
   /** Ends it without warning, and removes its directory. */
   kill(): Promise<void>
@@ -55,7 +55,7 @@ const program = join(import.meta.dirname, '../../bin/platform.js')
 const flags = ['--max-semi-space-size=32']
 const within = 60_000
 
-/** Those of this process that have not been stopped: who looks for what was left behind looks at all of them. */
+/** Running servers of this process, for checks of leftover data. */
 export const startedServers: ReadonlySet<Server> = new Set()
 const started = startedServers as Set<Server>
 
