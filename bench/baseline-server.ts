@@ -1,4 +1,4 @@
-// The yardstick: a bare node:https server that answers fixed bytes, or echoes what it is sent. run.ts starts it as a process of its own.
+// The baseline: a bare node:https server that returns fixed bytes, or echoes the body. run.ts starts it as a separate process.
 
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// The program as npm lays it out, for what is measured of it as it is published: built, and no sources. cli.ts and gateway-process.ts start it.
+// The built package without sources, as npm installs it. cli.ts and gateway-process.ts start it.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
-/** `packages`: of what it depends on, what may be loaded. Answers a directory, which is the caller's to remove. */
+/** `packages`: the dependencies that may be loaded. Returns a directory that the caller must remove. */
 export function build(packages: readonly string[]): string {
   const directory = mkdtempSync(join(tmpdir(), 'platform-bench-built-'))
   cpSync(join(root, 'bin'), join(directory, 'bin'), { recursive: true })

@@ -1,4 +1,4 @@
-// One small chart a figure: the result as a bar, the bare one beneath it, what is wanted as a line. Plain SVG of a few lines; record-files.ts writes it.
+// One small SVG chart per figure: the result as a bar, the baseline below it, the target as a line. record-files.ts writes it.
 
 import { type Figure, isMet, told, toldWanted } from './measurement.ts'
 

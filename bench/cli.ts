@@ -1,4 +1,4 @@
-// What a command costs: the built program, as it is published, from its start to its end against a local server.
+// The time of a command: the built package, from start to exit, with a local server.
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const commands = [
   { name: 'get secret', command: 'get secret bench.key', target: 250 },
 ]
 
-/** What bare Node takes is told beside it: on a busy machine both are slow. */
+/** Also measures bare Node, because both are slow on a busy machine. */
 export async function measureCli(): Promise<Measured> {
   const [directory, server] = [build(['undici', 'yaml']), await startServer()]
   const env = { PATH: process.env['PATH'], HOME: directory, PLATFORM_KEYCHAIN: 'off' }

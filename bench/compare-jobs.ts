@@ -12,14 +12,14 @@ export type Sizes = {
   readonly events: number
 }
 export type Side = { readonly way: Way; readonly stock: Stock }
-/** All that is made carries `label=run`, and a name that begins with it. */
+/** All created objects have the label `label=run`, and a name that begins with it. */
 export type Run = Sizes & { readonly run: string; readonly signal: AbortSignal; readonly isByWrk: boolean }
 
 export const label = 'bench.platform.sh/run'
 const fewLabel = 'bench.platform.sh/few'
 const few = 10
 
-/** Good answers a second; others are told beside it. */
+/** Successful responses per second; others are counted separately. */
 export type Rate = {
   readonly perSecond: number
   readonly errors: number
@@ -92,7 +92,7 @@ async function driveRequests({ side, run, connections, method, path, body }: Dri
   const start = performance.now()
   const end = start + run.seconds * 1000
   const lane = async () => {
-    // What was sent is waited for, also when the run is broken off: nothing may come after the removal.
+    // Waits for pending requests, also when the run is aborted: nothing may be created after the cleanup.
     while (performance.now() < end && !run.signal.aborted) {
       const number = numbers++
       const at = path.replaceAll('%d', `${number % run.objects}`)
@@ -140,7 +140,7 @@ async function driveWatch({ way, stock }: Side, { run, watchers, events, signal 
     const { status } = await way.send('POST', stock.collection, JSON.stringify(stock.object(name, { [label]: run })))
     if (status === 201) answered.set(name, performance.now())
   })
-  // Nobody hears of what was refused.
+  // Rejected writes cause no events.
   expected = watchers * answered.size
   if (arrived.length < expected) await within(60_000, all, signal)
   for (const end of ends) end()
@@ -152,14 +152,14 @@ async function driveWatch({ way, stock }: Side, { run, watchers, events, signal 
   return { perSecond: arrived.length / (took / 1000), errors: missing, why, p99 }
 }
 
-/** Gives up waiting, not the run: what is missing is counted. */
+/** Stops waiting, not the run: missing events are counted. */
 async function within(milliseconds: number, wait: Promise<void>, signal: AbortSignal): Promise<void> {
   const over = AbortSignal.any([AbortSignal.timeout(milliseconds), signal])
   if (over.aborted) return
   await Promise.race([wait, new Promise(resolve => over.addEventListener('abort', resolve, { once: true }))])
 }
 
-/** Where one fails no other goes on, and all have ended when it is told: nothing is made after that. */
+/** If one fails, no other continues, and all have ended when it returns: nothing is created afterwards. */
 async function lanes(count: number, total: number, signal: AbortSignal, work: (index: number) => Promise<void>) {
   let next = 0
   let failed: unknown

@@ -1,4 +1,4 @@
-// One of the two servers that compare.ts compares: how it is asked, what is made there, and how it goes again.
+// One of the two servers that compare.ts compares: its requests, its test objects, and their cleanup.
 
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
@@ -10,15 +10,15 @@ import type { Call } from '../src/transport/upstream.ts'
 export type Answer = { readonly status: number; readonly text: string }
 export type Way = {
   readonly server: string
-  /** A token, where wrk can be given it: not for a server whose certificate has to be looked at, for wrk does not look. */
+  /** A token for wrk; absent if the certificate of the server must be verified, because wrk does not verify. */
   bearer(): Promise<string | undefined>
   /** Rejects where no answer came. */
   send(method: string, path: string, body?: string): Promise<Answer>
-  /** Resolves when the watch is open, with what ends it. */
+  /** Resolves when the watch is open, with a function that ends it. */
   watch(path: string, take: (chunk: string) => void): Promise<() => void>
 }
 
-/** What is made on a server: of which kind, where, and what of it changes. */
+/** The test objects of a server: their kind, location, and the changing field. */
 export type Stock = {
   readonly kind: 'ConfigMap' | 'Team'
   readonly collection: string
@@ -137,7 +137,7 @@ async function serves(way: Way, path: string, plural: string): Promise<boolean> 
   return resources.some(({ name }) => name === plural)
 }
 
-/** Resolves with whether it was made: servers where any name is a namespace have none to make. */
+/** Resolves with whether it was created: servers with implicit namespaces have none to create. */
 export async function makeNamespace(way: Way, name: string): Promise<boolean> {
   const { status, text } = await way.send('POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }))
   if (status === 405) return false
@@ -145,7 +145,7 @@ export async function makeNamespace(way: Way, name: string): Promise<boolean> {
   return true
 }
 
-/** Again and again until nothing is left, and a moment later still nothing: what was on its way may come late. */
+/** Repeats until nothing is left, and checks once more, because late requests may create objects. */
 export async function removeAll(way: Way, { collection }: Stock, selector: string): Promise<void> {
   let isGone = false
   const those = `${collection}?labelSelector=${encodeURIComponent(selector)}`

@@ -24,10 +24,10 @@ const usage = `npm run bench:compare -- --kubeconfig FILE [--context NAME] ${Obj
   .join(' ')}`
 
 const stopping = new AbortController()
-// More than once is as good as once: npm passes on what a terminal has sent already.
+// Repeated signals count as one: npm forwards signals that the terminal sent already.
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.on(name, () => {
-    if (!stopping.signal.aborted) console.error('stopping: what was made is removed first')
+    if (!stopping.signal.aborted) console.error('stopping: removing the created objects first')
     stopping.abort()
   })
 

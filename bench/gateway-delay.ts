@@ -1,4 +1,4 @@
-// What a gateway adds to the time of a get at 500 requests a second, by turns with the same get direct. gateway.ts calls it.
+// The latency that a gateway adds to a get at 500 requests per second, alternating with direct gets. gateway.ts calls it.
 
 import { type LeanClient, type LeanOptions, openLeanClient } from '../test/prove/lean-client.ts'
 import { median } from './measurement.ts'
@@ -8,7 +8,7 @@ export type At = LeanOptions & { readonly path: string }
 const rounds = 5
 const perSecond = 500
 const connections = 32
-/** On connections that are open, with everything compiled that will be: V8 goes about the last of it after some 10,000 requests. */
+/** Warms up open connections until V8 has compiled everything, which takes some 10,000 requests. */
 const warmUp = 24_000
 
 /** The 99th percentiles in milliseconds; medians of pairs that follow each other, for the machine may be another a minute later. */

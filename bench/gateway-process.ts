@@ -1,4 +1,4 @@
-// A gateway as a process of its own in front of a server, and what it uses of the machine. gateway.ts measures it.
+// A gateway as a separate process in front of a server, and its resource usage. gateway.ts measures it.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -75,7 +75,7 @@ export function send(server: Server, path: string, body: object): Promise<any> {
   })
 }
 
-/** Milliseconds of CPU time that a process has used: says more than a rate where others use the machine, too. */
+/** Milliseconds of CPU time of a process, which says more than a rate on a busy machine. */
 export function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10

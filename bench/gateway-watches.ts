@@ -1,4 +1,4 @@
-// What a thousand watches at a gateway take of memory, each with a connection of its own or many on one, as clients of HTTP/2 have it. gateway.ts calls it.
+// The memory of a thousand watches at a gateway, each on its own connection or many on one HTTP/2 connection. gateway.ts calls it.
 
 import { connect } from 'node:http2'
 import { get } from 'node:https'

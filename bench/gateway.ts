@@ -1,4 +1,4 @@
-// What a gateway costs: a get through it against the same get direct, the delay it adds, a thousand watches, a token it knows. run.ts calls it.
+// The cost of a gateway: a get through it compared with a direct get, added latency, a thousand watches, a cached token. run.ts calls it.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ export async function measureGateway(seconds: number): Promise<Measured> {
     key: server.key,
     ca: caIn(server.directory),
     path: `/kubernetes/management${ours}/teams/one`,
-    // The same get: as somebody else, as the gateway asks it.
+    // The same get with impersonation, as the gateway sends it.
     headers: { 'Impersonate-User': 'admin', 'Impersonate-Group': 'system:authenticated,platform:user:admin' },
   }
   const watches = await measureWatches(server, built, token as string)

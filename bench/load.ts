@@ -1,4 +1,4 @@
-// Drives a server with requests and counts the answers: wrk where it is installed, else a generator of our own.
+// Sends requests to a server and counts the responses: with wrk if it is installed, otherwise with our own generator.
 
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ export type Load = {
   readonly url: string
   readonly key: string
   readonly method?: string
-  /** %d is the number of the request: in the body as it is, in the path below `among`, 1000 unless told. */
+  /** %d is the number of the request: unchanged in the body, modulo `among` (default 1000) in the path. */
   readonly path?: string
   readonly among?: number
   readonly body?: string
@@ -60,7 +60,7 @@ done = function(summary) io.write(string.format("\\nRESULT %d %d %d\\n", summary
 `,
   )
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, url]
-  // The script has the key in it: it goes, however wrk ends.
+  // The script contains the key, so it is always deleted.
   const { stdout: output } = await promisify(execFile)('wrk', args, signal ? { signal } : {}).finally(() =>
     rmSync(directory, { recursive: true, force: true }),
   )

@@ -1,4 +1,4 @@
-// The shape of the machine that a figure was measured on, and how busy it was with other things: no names, no places.
+// Describes the machine of a measurement and its other load, without names.
 
 import { arch, availableParallelism, loadavg } from 'node:os'
 
@@ -8,9 +8,9 @@ export type Machine = {
   readonly node?: string
   /** Over the minute before the run, and over its last. */
   readonly load?: { readonly before: number; readonly after: number }
-  /** Whether the machine had nothing else to do; absent where nobody looked. */
+  /** Whether the machine was idle otherwise; absent if unknown. */
   readonly quiet?: boolean
-  /** Whatever else it was measured with: settings, or what a person said of it. */
+  /** Other conditions of the measurement: settings, or a note. */
   readonly noted?: string
 }
 export type Circumstances = { readonly date: string; readonly machine: Machine }

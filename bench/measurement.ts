@@ -1,16 +1,16 @@
-// What a part of the bench hands over: its lines for people, and its figures for the record. run.ts prints the one and records the other.
+// The result of a part of the bench: lines to print, and figures to record. run.ts uses both.
 
 export type Figure = {
-  /** One in the whole record: a newer figure of this name takes the place of the older. */
+  /** Unique in the record: a newer figure of this name replaces the older one. */
   readonly name: string
   readonly value: number
   /** Follows the number: `ms`, `of bare`, `events/s`. */
   readonly unit: string
-  /** What the same work costs where nothing else is done, measured in the same run, in the same unit. */
+  /** The cost of the same work without anything else, measured in the same run, in the same unit. */
   readonly bare?: { readonly name: string; readonly value: number }
-  /** Absent: nothing is asked of it, it only explains others. */
+  /** Absent: a figure without a target, for explanation only. */
   readonly wanted?: number
-  /** Which side of what is wanted is the good one. */
+  /** Whether the target is a minimum or a maximum. */
   readonly direction: 'at-least' | 'at-most'
   readonly note?: string
 }
@@ -20,7 +20,7 @@ export type Measured = { readonly text: string; readonly figures: readonly Figur
 export const median = (values: readonly number[]) =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] as number
 
-/** undefined: nothing is asked of it. */
+/** undefined: no target. */
 export function isMet({ value, wanted, direction }: Figure): boolean | undefined {
   if (wanted === undefined) return undefined
   return direction === 'at-least' ? value >= wanted : value <= wanted

@@ -1,4 +1,4 @@
-// What rights cost a get: by somebody whose right is one of very many, against the administrator of a server that has none of them.
+// The cost of permissions for a get: one of very many permissions, compared with an administrator of a server without them.
 
 import { Agent, request } from 'node:https'
 import { drive } from './load.ts'

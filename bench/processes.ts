@@ -1,4 +1,4 @@
-// Starts what is measured as processes of their own, so that nothing is measured together with its measurer.
+// Starts the measured programs as separate processes, so that the measurement does not affect them.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -25,7 +25,7 @@ async function start(args: readonly string[], ready: RegExp): Promise<{ child: C
 
 const stopper = (child: ChildProcess) => () =>
   new Promise<void>(resolve => {
-    // It may have ended already: who presses Ctrl-C ends all of them.
+    // It may have ended already: Ctrl-C ends all of them.
     if (child.exitCode !== null || child.signalCode !== null) return resolve()
     child.on('exit', () => resolve())
     child.kill('SIGTERM')

@@ -1,4 +1,4 @@
-// Gets, pages, creates and patches a second, against a bare node:https server that answers as many bytes. run.ts calls it.
+// Gets, pages, creates and patches per second, compared with a bare node:https server that returns as many bytes. run.ts calls it.
 
 import { request } from 'node:https'
 import { drive, type Load } from './load.ts'

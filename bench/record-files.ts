@@ -1,4 +1,4 @@
-// Where the record is kept: docs/bench/results.json, a chart a figure beside it, and the table in docs/BENCH.md. run.ts reads and writes it.
+// Reads and writes the record: docs/bench/results.json, a chart per figure, and the table in docs/BENCH.md. run.ts calls it.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

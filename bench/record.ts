@@ -6,7 +6,7 @@ import { type Figure, rounded, told, toldWanted } from './measurement.ts'
 export type Entry = Figure & Circumstances
 export type BenchRecord = { readonly figures: readonly Entry[] }
 
-/** A figure keeps its place, so that a difference shows what was measured anew. What was not measured stays as it is. */
+/** A figure keeps its position, so that a diff shows new measurements. Other figures stay unchanged. */
 export function merge(record: BenchRecord, figures: readonly Figure[], circumstances: Circumstances): BenchRecord {
   const all = new Map(record.figures.map(entry => [entry.name, entry]))
   for (const figure of figures) {

@@ -1,4 +1,4 @@
-// The syncer between two API servers, each a process of its own: from cold, under change, its memory, and what patches add.
+// The syncer between two API servers in separate processes: cold start, changes, memory, and the cost of patches.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -140,7 +140,7 @@ async function fill(resources: Resources): Promise<void> {
   })
 }
 
-/** Milliseconds from before a change is sent to the virtual side until the host's watch has told of it. */
+/** Milliseconds from before a change on the virtual side until the host's watch delivers it. */
 async function underChange(virtual: Resources, host: Resources): Promise<number[]> {
   const { resourceVersion } = await host.list(Endpoints, { limit: 1 })
   const watch = await host.watch(Endpoints, { resourceVersion })

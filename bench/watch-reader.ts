@@ -1,4 +1,4 @@
-// Holds many watches and notes when each event arrives: a process of its own, so that reading delays nobody but itself. watch.ts starts it.
+// Holds many watches and records when each event arrives, in a separate process, so that reading delays nothing else. watch.ts starts it.
 
 import { connect } from 'node:tls'
 
@@ -6,7 +6,7 @@ export type Task = {
   readonly url: string
   readonly key: string
   readonly watchers: number
-  /** How many come before those that are measured: told with `warm` when all have been read. */
+  /** The number of warm-up events: `warm` is reported when all have been read. */
   readonly warmUp: number
   readonly events: number
 }
@@ -27,7 +27,7 @@ async function start(task: Task): Promise<void> {
   process.send?.('open')
 }
 
-/** With nothing between it and the connection: what the reader needs for itself is missing to the server beside it. */
+/** Reads the connection directly, because CPU time of the reader is missing to the server. */
 function open({ url, key }: Task): Promise<void> {
   const { host, hostname, port, pathname, search } = new URL(url)
   return new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ function open({ url, key }: Task): Promise<void> {
   })
 }
 
-/** Notes every event that is there whole, and answers what is left. Whatever is not needed for that is not looked at: head and lengths of chunks neither. */
+/** Records every complete event, and returns the rest. Ignores everything else, such as headers and chunk lengths. */
 function note(text: string): string {
   const time = now()
   let at = 0

@@ -22,7 +22,7 @@ type Written = Map<string, { readonly sent: number; readonly answered: number }>
 export async function measureWatch(): Promise<Measured> {
   const server = await startServer()
   const agent = new Agent({ keepAlive: true, maxSockets: writers, rejectUnauthorized: false })
-  // What is measured is neither how long compiling takes, here or there, nor how long the writers' connections take to open.
+  // Warms up, so that neither compilation nor opening the writers' connections is measured.
   await write(server, agent, 'warm', 2000)
   const reader = fork(join(import.meta.dirname, 'watch-reader.ts'))
   const url = `${server.url}${teams}?watch=1&resourceVersion=${await newest(server)}`
@@ -46,7 +46,7 @@ function show(written: Written, report: Report): Measured {
   let last = 0
   for (const [name, times] of Object.entries(report))
     for (const time of times) {
-      // An event may arrive before the answer to its own write: that is no delay at all.
+      // An event may arrive before the response to its own write: that counts as no delay.
       delays.push(Math.max(0, time - (written.get(name)?.answered ?? 0)))
       last = Math.max(last, time)
     }

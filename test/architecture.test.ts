@@ -91,7 +91,7 @@ test('outbound HTTP/1.1 goes through undici, which transport/undici.ts alone loa
   holds(programs.map(({ path, code }) => loads.test(code) !== isLoader(path) && `${path}: loads undici`))
 })
 
-/** Where a library reports a problem by nothing but its message. */
+/** Files in which a library reports a problem only by its message. */
 const messageReaders: { readonly [path: string]: string } = {
   'src/api/yaml-reader.ts': 'the YAML library uses one code for several problems',
   'src/transport/connection-error.ts': 'Node puts the reason of a TLS or proxy failure into the message alone',

@@ -1,14 +1,14 @@
-// Everything the documents show is run: shell blocks in order, objects on a real server, excerpts against their sources.
+// Runs everything that the documents show: shell blocks in order, objects on a real server, excerpts against their sources.
 //
-// A fence says what is done with its block; one that says anything else fails.
-//   sh             run, in one shell a document; a `text` block right after it is what it prints
-//   sh background  started, and left running for the rest of the document, once it has printed its `text` block
-//   sh ci          not run here, for it would run this very test: it is what .ci/run runs, and is compared with it
-//   text           what the `sh` block before it prints; `<word>` and `…` stand for what differs
-//   yaml, json     objects: a server takes them in a dry run; a ServerConfig: the program takes it
-//   yaml patch     a patch with examples in comments: run by test/vcluster/patch-docs.test.ts
-//   ts             begins with the name of a file: an excerpt of it, or, where there is none yet, a file that type-checks
-//   tree           directories and files, all of which exist
+// The info string of a fence says how its block is checked. Any other info string fails.
+//   sh             Runs in one shell per document. A `text` block right after it is its output.
+//   sh background  Starts, and runs for the rest of the document, once it has printed its `text` block.
+//   sh ci          Does not run here, because it would run this test. It is compared with .ci/run.
+//   text           The output of the `sh` block before it; `<word>` and `…` stand for variable parts.
+//   yaml, json     Objects for a dry run on a server, or a ServerConfig for the program.
+//   yaml patch     A patch with examples in comments: test/vcluster/patch-docs.test.ts runs it.
+//   ts             Begins with a file name: an excerpt of that file, or a new file that type-checks.
+//   tree           Existing directories and files.
 
 import assert from 'node:assert/strict'
 import {

@@ -77,7 +77,7 @@ async function runSteps(): Promise<string[]> {
 /** Node's own runner, with the slowest files at the end. */
 async function runTests(): Promise<boolean> {
   process.chdir(root)
-  // Each file would compile the sources anew.
+  // Otherwise each file would compile the sources again.
   process.env['NODE_COMPILE_CACHE'] = compiled
   if (isSlow) process.env['PLATFORM_TEST_MATRIX'] = 'full'
   const slow = globSync(['src/**/*.slow.test.ts', 'test/**/*.slow.test.ts'])

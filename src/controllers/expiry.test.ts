@@ -41,7 +41,7 @@ async function openKeys(keys: { readonly [name: string]: object }, maxTTL?: numb
   }
 }
 
-test('a key with a ttl is there for a day after its end, and then it is not; an endless one stays', async () => {
+test('a key with a ttl is kept for a day after its expiry, and then deleted; an unlimited one stays', async () => {
   const { left, forward, close } = await openKeys({ endless: {}, brief: { ttl: 2 * day }, long: { ttl: 9 * day } })
   forward(2.9)
   assert.deepEqual(await left(), ['brief', 'endless', 'long'])
@@ -52,7 +52,7 @@ test('a key with a ttl is there for a day after its end, and then it is not; an 
   await close()
 })
 
-test('a key that slides counts from its last use, before the first from its creation', async () => {
+test('a key with sliding expiry counts from its last use, or from its creation if unused', async () => {
   const sliding = { ttl: 2 * day, ttlAfterLastActivity: true }
   const { left, use, forward, close } = await openKeys({ never: sliding, used: sliding })
   forward(1.5)
@@ -64,7 +64,7 @@ test('a key that slides counts from its last use, before the first from its crea
   await close()
 })
 
-test('a maximum ends longer and endless keys that are there, and they are swept like others', async () => {
+test('a maximum expires longer and unlimited keys, and they are deleted like others', async () => {
   const keys = { endless: {}, brief: { ttl: day }, long: { ttl: 9 * day } }
   const { left, forward, close } = await openKeys(keys, 3 * day)
   forward(2.1)

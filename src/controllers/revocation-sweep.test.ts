@@ -28,7 +28,7 @@ async function openSweep(maxTokenTTL = day) {
 }
 
 for (const maxTokenTTL of [day, 600])
-  test(`a revocation goes when no token it concerns can be alive, and not before, where tokens live ${maxTokenTTL} s now`, async () => {
+  test(`a revocation is deleted when all affected tokens have expired, and not before, with tokens of ${maxTokenTTL} s`, async () => {
     const { apiServer, sweep, forward } = await openSweep(maxTokenTTL)
     await apiServer.resources.create(TokenRevocation, '', { spec: { jti: 'a' } })
     forward(1)
@@ -38,7 +38,7 @@ for (const maxTokenTTL of [day, 600])
     await apiServer.close()
   })
 
-test('a revocation outlives the tokens it concerns, whatever end it was given, and clocks that are apart', async () => {
+test('a revocation outlives the affected tokens, whatever its end and despite clock skew', async () => {
   const { apiServer } = await openSweep()
   const now = apiServer.clock.now()
   const text = (milliseconds: number) => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z')
@@ -56,7 +56,7 @@ test('a revocation outlives the tokens it concerns, whatever end it was given, a
   await apiServer.close()
 })
 
-test('one that is merged while it is about to go stays', async () => {
+test('a revocation that is merged before its deletion stays', async () => {
   const { apiServer, left, sweep, forward } = await openSweep()
   await apiServer.resources.create(OwnedAccessKey, '', { metadata: { name: 'ci' }, spec: { user: 'ada' } })
   const set = (disabled: boolean) =>
@@ -79,7 +79,7 @@ test('one that is merged while it is about to go stays', async () => {
   await apiServer.close()
 })
 
-test('a name leaves the revocation of a team when no token from before can be alive, and keeps its own time until then', async () => {
+test('a name is removed from the revocation of a team when its earlier tokens have expired, and keeps its own time until then', async () => {
   const { apiServer, left, forward } = await openSweep()
   const users = (...names: string[]) =>
     apiServer.resources.patch(Team, at('crew'), { type: 'merge', body: { spec: { users: names } } })

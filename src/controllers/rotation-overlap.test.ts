@@ -29,7 +29,7 @@ async function openRotated(overlapSeconds: number) {
   return { apiServer, revoked, rotated, set }
 }
 
-test('tokens from before a rotation are revoked once, when the overlap is over', async () => {
+test('tokens from before a rotation are revoked once, after the overlap', async () => {
   const { apiServer, revoked, rotated } = await openRotated(60)
   apiServer.clock.forward(59)
   assert.deepEqual(await revoked(), [])
@@ -43,14 +43,14 @@ test('tokens from before a rotation are revoked once, when the overlap is over',
   await apiServer.close()
 })
 
-test('an overlap that outlasts every token from before leaves nothing to revoke', async () => {
+test('an overlap that outlasts all earlier tokens revokes nothing', async () => {
   const { apiServer, revoked } = await openRotated(2 * 86_400)
   apiServer.clock.forward(2 * 86_400)
   assert.deepEqual(await revoked(), [])
   await apiServer.close()
 })
 
-test('what was revoked later for another reason stays as it is', async () => {
+test('a later revocation for another reason stays unchanged', async () => {
   const { apiServer, revoked, set } = await openRotated(60)
   apiServer.clock.forward(30)
   await set({ disabled: true })

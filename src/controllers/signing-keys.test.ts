@@ -27,7 +27,7 @@ async function openKeys(maxTokenTTL = day) {
   return { apiServer, look, forward: (days: number) => apiServer.clock.forward(days * day) }
 }
 
-test('the first key signs at once; the next is published a day before it takes over after 30 days; the old one goes when no token of it can be alive (D31)', async () => {
+test('the first key signs immediately; the next is published a day before it signs after 30 days; the old one is deleted after its last token expired (D31)', async () => {
   const { apiServer, look, forward } = await openKeys()
   const [first, ...none] = await look()
   assert.deepEqual([none.length, (first?.signsIn ?? 1) <= 0], [0, true])
@@ -57,7 +57,7 @@ test('after a long pause the newest key keeps signing, and its successor is publ
   await apiServer.close()
 })
 
-test('a key that is deleted is replaced at once', async () => {
+test('a deleted key is replaced immediately', async () => {
   const { apiServer, look } = await openKeys()
   const [first] = await look()
   await apiServer.internalClient.delete(SigningKey, { namespace: '', name: first?.name ?? '' })
@@ -66,7 +66,7 @@ test('a key that is deleted is replaced at once', async () => {
   await apiServer.close()
 })
 
-test('a maximum that was lowered does not end tokens from before it early (D31)', async () => {
+test('a lowered maximum does not expire earlier tokens early (D31)', async () => {
   const { apiServer, look, forward } = await openKeys(600)
   const [first] = await look()
   await apiServer.resources.create(SigningKey, '', {})

@@ -73,7 +73,7 @@ async function open(t: TestContext) {
   }
 }
 
-test('another log takes over: what was recorded before is in the old one, which is closed, and what comes is in the new one', async t => {
+test('another log takes over: earlier records are in the old one, which is closed, and later ones in the new one', async t => {
   const { audit, configOf, begin, record, eventsIn, isOpen, count, families } = await open(t)
   assert.equal(await audit.prepare(configOf('first.log')), undefined)
   record('before')
@@ -131,7 +131,7 @@ test('a prepared log that is dropped is closed, and the previous one stays in us
   assert.deepEqual([eventsIn('first.log').length, eventsIn('second.log').length], [2, 0])
 })
 
-test('another policy counts from the next request on, in the same log; `off` ends it', async t => {
+test('another policy applies to the next request, in the same log; `off` ends it', async t => {
   const { audit, configOf, put, begin, record, eventsIn, isOpen } = await open(t)
   const use = async (config: object) => {
     const change = await audit.prepare(config)

@@ -32,7 +32,7 @@ for (const [there, away] of [
   ['ca.crt', 'ca.key'],
   ['ca.key', 'ca.crt'],
 ] as const)
-  test(`a CA without its ${away} is neither used nor replaced: the file may be on its way`, t => {
+  test(`a CA without its ${away} is neither used nor replaced, because the file may still appear`, t => {
     const { prepare, read, remove } = open(t)
     const before = read(there)
     remove(away)
@@ -44,7 +44,7 @@ for (const [first, second] of [
   ['ca.crt', 'ca.key'],
   ['ca.key', 'ca.crt'],
 ] as const)
-  test(`a CA whose ${first} was replaced before its ${second} signs nothing; both are used once they fit`, t => {
+  test(`a CA whose ${first} was replaced before its ${second} signs nothing; both are used once they match`, t => {
     const { certificates, prepare, write } = open(t)
     const made = makeAuthority(Date.now())
     const next = { 'ca.crt': made.certificate, 'ca.key': made.key }

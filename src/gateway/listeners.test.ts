@@ -8,7 +8,7 @@ import { addressOf } from '../serving/address.ts'
 import { listenHttp } from '../serving/listener.ts'
 import { openListeners } from './listeners.ts'
 
-test('an address that was taken in use is left again where something else cannot be used', async () => {
+test('a newly opened address is closed again if another part is unusable', async () => {
   const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, (_, response) => void response.end('here'))
   const doors = await openListeners({ listen: 'a' }, { file: '', listen, listenStatus: listen, info: () => {} })
   const before = doors.urls()

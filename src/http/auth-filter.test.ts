@@ -37,7 +37,7 @@ const access = {
   },
 } as unknown as Access
 
-test('a right that an object gives is a right to that object, for as long as it gives it', () => {
+test('a permission granted by an object applies to that object, as long as the object grants it', () => {
   assert.equal(checkTarget(access, authResult(), question, SharedSecret), undefined, 'a role gave it')
   const check = checkTarget(access, authResult(object('one')), question, SharedSecret)
   assert.ok(check)
@@ -47,7 +47,7 @@ test('a right that an object gives is a right to that object, for as long as it 
   assert.throws(() => check(undefined), { code: 404 })
 })
 
-test('a watch that lost its right while it was being opened ends as soon as it is open', () => {
+test('a watch that loses permission while it opens ends immediately', () => {
   const exchange = { request: { headers: {}, httpVersionMajor: 1, socket: {} } } as unknown as Exchange
   const watching = reauthorizeWatch(access, exchange, { ...question, verb: 'watch' }, authResult())
   let ended = false

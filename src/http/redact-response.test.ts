@@ -38,7 +38,7 @@ test('permission to see a deleted object depends on that object, not on the one 
   assert.deepEqual(list.items[0]?.object.spec, secretOf('dora').spec)
 })
 
-test('managedFields, which hold values of sets, are not shown without get', () => {
+test('managedFields, which contain values of sets, are not shown without get', () => {
   const document = documentOf(secretOf('victim'))
   const answer = redactResponse({ type: 'document', code: 200, document }, info, dora, authorizer)
   const { object } = (answer as Extract<typeof answer, { type: 'document' }>).document

@@ -70,7 +70,7 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
   return { limits, listener }
 }
 
-test('a write that was answered 504 is under way until its work is done', async context => {
+test('a write with a 504 response occupies its slot until its work is done', async context => {
   let finish = () => {}
   const working = new Promise<void>(resolve => {
     finish = resolve
@@ -131,7 +131,7 @@ test('a client that disconnects before its turn changes nothing, and the audit l
   go()
 })
 
-test('a client that loses its permission while it waits for its turn is refused', async context => {
+test('a client that loses its permission while it waits for its turn is denied', async context => {
   let go = () => {}
   const turn = new Promise<void>(resolve => {
     go = resolve

@@ -95,7 +95,7 @@ async function linesOf(answer: IncomingMessage): Promise<{ type: string; object:
     .map(line => JSON.parse(line))
 }
 
-test('of a watch that nobody reads the server holds about a mebibyte, and who reads on misses nothing', async context => {
+test('the server buffers about a mebibyte of an unread watch, and a client that resumes reading misses nothing', async context => {
   const { held, answer, stopped } = await serve(context, { timeout: 300 })
   await stopped
   await blocked(held)
@@ -108,7 +108,7 @@ test('of a watch that nobody reads the server holds about a mebibyte, and who re
   await held.over
 })
 
-test('a bookmark is not sent before all that it vouches for', async context => {
+test('a bookmark is sent after all events it covers', async context => {
   const { held, answer, stopped } = await serve(context, { timeout: 200, bookmarks: true })
   await stopped
   const lines = await linesOf(answer)
@@ -117,14 +117,14 @@ test('a bookmark is not sent before all that it vouches for', async context => {
   await held.over
 })
 
-test('a client that goes while it has not read ends the watch at once', async context => {
+test('a client that disconnects without reading ends the watch immediately', async context => {
   const { held, answer } = await serve(context, {})
   await blocked(held)
   answer.destroy()
   await held.over
 })
 
-test('a client that takes nothing for too long is cut loose; one that takes a little now and then is not', async context => {
+test('a client that does not read for too long is disconnected; one that reads a little is not', async context => {
   const silent = await serve(context, { patience: 200 })
   await silent.held.over
   assert.ok(silent.held.response?.destroyed, 'what was held for it is let go')

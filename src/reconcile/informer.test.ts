@@ -81,7 +81,7 @@ async function until(isSo: () => boolean): Promise<void> {
   assert.ok(isSo())
 }
 
-test('a watch that ends at once is opened again ever more slowly, without a new list', async () => {
+test('a watch that ends immediately is reopened with a growing delay, without a new list', async () => {
   const { options, asked, waits, lists } = script(Array.from({ length: 9 }, () => []))
   const informer = startInformer(options)
   await until(() => asked.length === 10)
@@ -90,7 +90,7 @@ test('a watch that ends at once is opened again ever more slowly, without a new 
   assert.equal(lists(), 1)
 })
 
-test('a watch that only says ERROR is followed by a new list, ever more slowly', async () => {
+test('a watch that only delivers ERROR is followed by a new list, with a growing delay', async () => {
   const tooOld = [error(expired('too old'))]
   const { options, asked, waits, failures, lists } = script([tooOld, tooOld, tooOld])
   const informer = startInformer(options)
@@ -112,7 +112,7 @@ test('an ERROR event other than 410 is reported', async () => {
   )
 })
 
-test('a watch that delivered events is reopened at once, from where it ended', async () => {
+test('a watch that delivered events is reopened immediately, from its last version', async () => {
   const { options, asked, waits } = script([[added('a', '101')], [added('b', '102')]])
   const informer = startInformer(options)
   await until(() => asked.length === 3)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { startLoop } from './work-queue.ts'
 
-test('an item requeued for more than 24 days is not processed all the time', async () => {
+test('an item requeued for more than 24 days is not processed in a loop', async () => {
   let looked = 0
   const loop = startLoop({
     reconcile: async () => {

@@ -48,7 +48,7 @@ async function open(more: Partial<FileOptions> = {}) {
 const joined = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => `line ${index + from}\n`).join('')
 
-test('rotation under concurrent writes loses no line, keeps the order, and no file grows beyond its bound', async () => {
+test('rotation under concurrent writes loses no line, keeps the order, and respects the maximum file size', async () => {
   const { sink, directory, parts, all, end } = await open()
   let written = 0
   const writer = async () => {
@@ -70,7 +70,7 @@ test('rotation under concurrent writes loses no line, keeps the order, and no fi
   end()
 })
 
-test('only so many rotated files are kept, none for longer than asked, and foreign files are left alone', async () => {
+test('only the configured number and age of rotated files is kept, and other files are ignored', async () => {
   let time = Date.parse('2026-01-01T00:00:00Z')
   const { sink, directory, parts, end } = await open({ maxFiles: 3, maxAge: 3600_000, now: () => time })
   writeFileSync(join(directory, 'audit-notes.log'), '')
@@ -117,7 +117,7 @@ test('a file that was moved away is created again; a truncated one is kept', asy
   end()
 })
 
-test('a log that was there before is gone on with, and made private', async () => {
+test('an existing log is continued, and made private', async () => {
   const { directory, end, sink } = await open()
   await sink.close()
   const file = join(directory, 'audit.log')
@@ -137,12 +137,12 @@ test('a log that was there before is gone on with, and made private', async () =
   end()
 })
 
-test('a directory that is not there fails the start', async () => {
+test('a missing directory fails the start', async () => {
   const options = { maxBytes: 1, maxFiles: 0, maxAge: 0, now: Date.now, failed: () => {} }
   await assert.rejects(openFileDestination({ file: '/nonexistent/audit.log', ...options }), /ENOENT/)
 })
 
-test('a log that cannot be written makes the sink fail, and it recovers by itself without losing a line', async () => {
+test('a log that cannot be written makes the sink fail, and it recovers without losing a line', async () => {
   const { sink, directory, file, seen, all, end } = await open({ maxBytes: 1 << 20 })
   sink.write('line 0')
   await sink.flush()
@@ -164,7 +164,7 @@ test('a log that cannot be written makes the sink fail, and it recovers by itsel
   end()
 })
 
-test('a full disk cuts a line; once the file is moved away the whole line is in the new one', () => {
+test('a full disk truncates a line; after the file is moved the whole line is in the new one', () => {
   const directory = mkdtempSync(join(tmpdir(), 'audit-full-'))
   const file = join(directory, 'audit.log')
   const program = `

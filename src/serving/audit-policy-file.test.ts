@@ -40,7 +40,7 @@ rules:
   assert.deepEqual(policy.rules[3], { level: 'Metadata', omitManagedFields: true })
 })
 
-test('all problems are found at once, each with its place', () => {
+test('all problems are found together, each with its position', () => {
   const problems = problemsOf(`
 apiVersion: audit.k8s.io/v1beta1
 kind: Policy
@@ -76,7 +76,7 @@ rules:
   assert.match(problems[4] ?? '', /None, Metadata, Request, RequestResponse/)
 })
 
-test('a policy without rules, an empty file, a duplicate key and invalid YAML are refused', () => {
+test('a policy without rules, an empty file, a duplicate key and invalid YAML are rejected', () => {
   assert.match(problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy').join(), /rules: is empty/)
   assert.match(problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []').join(), /rules: is empty/)
   assert.match(problemsOf('').join(), /not a map/)

@@ -17,7 +17,7 @@ const levelOf = (policy: Policy, question: Question, ...who: [Requester?]) =>
   compilePolicy(policy)(question, who.length ? who[0] : ada).level
 const one = (rule: Omit<PolicyRule, 'level'>): Policy => ({ rules: [{ level: 'Metadata', ...rule }] })
 
-test('the first rule that matches decides, and without one nothing is recorded', () => {
+test('the first matching rule decides, and without one nothing is recorded', () => {
   const policy: Policy = {
     rules: [
       { level: 'None', users: ['ada'] },
@@ -32,7 +32,7 @@ test('the first rule that matches decides, and without one nothing is recorded',
   assert.equal(levelOf(policy, on('list', 'teams'), bob), 'None')
 })
 
-test('users and groups match nobody who is not authenticated', () => {
+test('users and groups match only authenticated callers', () => {
   assert.equal(levelOf(one({ users: ['ada'] }), on('get', 'teams'), undefined), 'None')
   assert.equal(levelOf(one({ userGroups: ['dev'] }), on('get', 'teams'), undefined), 'None')
   assert.equal(levelOf(one({ userGroups: ['ops', 'dev'] }), on('get', 'teams')), 'Metadata')
@@ -66,7 +66,7 @@ test('resourceNames and namespaces narrow a rule', () => {
   assert.equal(levelOf(policy, on('list', 'sharedsecrets', { namespace: 'x' })), 'None')
 })
 
-test('nonResourceURLs match whole paths, or what begins as they do before a final *', () => {
+test('nonResourceURLs match whole paths, or a prefix before a final *', () => {
   const at = (path: string): Question => ({ verb: 'get', path })
   assert.equal(levelOf(one({ nonResourceURLs: ['/healthz*'] }), at('/healthz/ping')), 'Metadata')
   assert.equal(levelOf(one({ nonResourceURLs: ['/healthz'] }), at('/healthz/ping')), 'None')
@@ -74,14 +74,14 @@ test('nonResourceURLs match whole paths, or what begins as they do before a fina
   assert.equal(levelOf(one({ nonResourceURLs: ['*'] }), on('get', 'teams')), 'None')
 })
 
-test('a path that reads like a resource is not taken for it', () => {
+test('a path that looks like a resource does not match resources', () => {
   const decide = compilePolicy({ rules: [{ level: 'None', nonResourceURLs: ['*'] }, { level: 'Metadata' }] })
   assert.equal(decide({ verb: 'get', path: 'namespaces' }, ada).level, 'None')
   const namespaces = { group: '', resource: 'namespaces', namespace: '' }
   assert.equal(decide({ verb: 'get', target: namespaces }, ada).level, 'Metadata')
 })
 
-test('stages are omitted by the policy and by the rule together; managed fields as the rule says, else the policy', () => {
+test('stages are omitted by the policy or the rule; managed fields by the rule, or else by the policy', () => {
   const policy: Policy = {
     omitStages: ['RequestReceived'],
     omitManagedFields: true,
@@ -112,7 +112,7 @@ test('the default policy records writes and reads of secrets, and no other read'
   assert.equal(level({ verb: 'create', target: review }), 'None')
 })
 
-test('the compiled policy decides as a naive reading of the rules does (2,000 policies)', () => {
+test('the compiled policy agrees with a naive evaluation of the rules (2,000 policies)', () => {
   const few = (words: readonly string[]) =>
     fc.option(fc.array(fc.constantFrom(...words), { maxLength: 2 }), { nil: undefined })
   const rule = fc.record({

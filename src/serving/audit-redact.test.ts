@@ -48,14 +48,14 @@ test('every value of a protected map is hashed, keys and everything else stay', 
   })
 })
 
-test('numbers, lists and text where the secret should be are hashed as well', () => {
+test('numbers, lists and text in place of the secret are hashed as well', () => {
   assert.equal(JSON.stringify(shown({ spec: { data: { pin: 4711 } } })).includes('4711'), false)
   assert.equal(JSON.stringify(shown({ spec: { data: ['hunter2'] } })).includes('hunter2'), false)
   for (const spec of ['hunter2', ['hunter2'], { data: 'hunter2' }, { login: 'hunter2' }, { login: ['hunter2'] }])
     assert.equal(JSON.stringify(shown({ spec })).includes('hunter2'), false, JSON.stringify(spec))
 })
 
-test('a field that a kind does not know may be a mistyped one, and is hashed', () => {
+test('an unknown field may be a typo, and is hashed', () => {
   for (const object of [
     { spec: { stringData: { p: 'hunter2' } } },
     { stringData: { p: 'hunter2' } },
@@ -80,7 +80,7 @@ const Open = defineKind({
 })
 const shownOpen = (object: Json) => redact(object, protectionOf(Open), hash)
 
-test('a kind without secret fields shows what its schema has, and nothing else', () => {
+test('a kind without secret fields shows the fields of its schema, and nothing else', () => {
   const object = {
     apiVersion: 'management.platform.sh/v1',
     kind: 'Open',
@@ -114,7 +114,7 @@ test('the fields in managedFields are shown', () => {
   assert.deepEqual(JSON.parse(JSON.stringify(shownOpen({ metadata }))), { metadata })
 })
 
-test('the last-applied annotation is hashed whole, keys and tokens of any kind are', () => {
+test('the last-applied annotation is hashed as a whole, and so are keys and tokens anywhere', () => {
   const annotations = {
     'kubectl.kubernetes.io/last-applied-configuration': '{"spec":{"data":{"p":"hunter2"}}}',
     other: 'x',
@@ -162,13 +162,13 @@ test('paths lead through lists', () => {
   assert.equal(JSON.stringify(redactPatch(patch, protectionOf(Secret), hash)).includes('hunter2'), false)
 })
 
-test('a body of another shape is one hash, by which a text is found', () => {
+test('a body of another type is one hash, which can be searched', () => {
   assert.equal(hashWhole('hunter2', hash), hash('hunter2'))
   assert.equal(hashWhole([{ hunter2: 1 }], hash), hash('[{"hunter2":1}]'))
   assert.equal(hashWhole(null, hash), null)
 })
 
-test('a URI keeps its path and the parameters that the API knows, as they were sent', () => {
+test('a URI keeps its path and the known parameters unchanged', () => {
   for (const uri of [
     '/a/b',
     '/a?',
@@ -187,7 +187,7 @@ test('a URI keeps its path and the parameters that the API knows, as they were s
   assert.equal(cleanUri(`/a/${encoded}/b?fieldManager=${encoded}`, hash), `/a/${hash(key)}/b?fieldManager=${hash(key)}`)
 })
 
-test('keys and tokens that stray into other text are taken out of it', () => {
+test('keys and tokens in other text are removed', () => {
   const key = `plat_${'a1B'.repeat(16)}z`
   const token = `eyJ${'a'.repeat(20)}.eyJ${'b'.repeat(40)}.${'c'.repeat(40)}`
   assert.equal(scrub(`/a?x=${key}&y=1`, hash), `/a?x=${hash(key)}&y=1`)
@@ -196,7 +196,7 @@ test('keys and tokens that stray into other text are taken out of it', () => {
   assert.equal(JSON.stringify(shown({ metadata: { labels: { [key]: '' } }, [key]: { [key]: 1 } })).includes(key), false)
 })
 
-test('text made to be slow to look through costs as much more as it is longer, and no more', () => {
+test('text designed to be slow to scan costs only linear time', () => {
   /** Time of this thread alone, so that whatever else runs here does not count; the least of several. */
   const work = (text: string) =>
     Math.min(
@@ -215,7 +215,7 @@ test('text made to be slow to look through costs as much more as it is longer, a
   }
 })
 
-test('no secret planted anywhere below a protected path gets through (2,000 objects)', () => {
+test('no secret below a protected path is shown (2,000 objects)', () => {
   const canary = fc.constant('CANARY')
   const value = fc.letrec<{ tree: Json }>(tie => ({
     tree: fc.oneof(
@@ -247,7 +247,7 @@ test('no secret planted anywhere below a protected path gets through (2,000 obje
   )
 })
 
-test('the salt is created once, readable by its owner only, and an invalid file is refused', () => {
+test('the salt is created once, readable by its owner only, and an invalid file is rejected', () => {
   const directory = mkdtempSync(join(tmpdir(), 'audit-salt-'))
   const file = join(directory, 'audit.salt')
   assert.throws(() => saltIn(file, false), /ENOENT/)

@@ -60,7 +60,7 @@ const open = (destination: Destination, more: Partial<SinkOptions> = {}) => {
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `line ${index}`)
 const joined = (lines: readonly string[]) => lines.map(line => `${line}\n`).join('')
 
-test('lines come out in order and in few batches, none larger than asked', async () => {
+test('lines are written in order and in few batches, none above the limit', async () => {
   const fake = openFake()
   const { sink } = open(fake, { batchBytes: 1000 })
   const lines = numbers(2000)
@@ -72,7 +72,7 @@ test('lines come out in order and in few batches, none larger than asked', async
   assert.ok(fake.closed)
 })
 
-test('a line larger than a batch goes alone, and a place may take a batch in parts', async () => {
+test('a line larger than a batch is written alone, and a destination may accept a batch in parts', async () => {
   const fake = openFake()
   fake.most = 7
   const { sink } = open(fake, { batchBytes: 20 })
@@ -119,7 +119,7 @@ test('beyond the limit lines are dropped and counted, and the sink reports it un
   assert.equal(fake.text, joined([...taken, 'again']))
 })
 
-test('closing writes what is left, gives up after a while, and takes nothing more', async () => {
+test('closing writes pending lines, gives up after a while, and accepts nothing more', async () => {
   const fake = openFake()
   fake.fails = 'broken'
   const { sink, seen } = open(fake, { closeWithin: 100 })
@@ -130,7 +130,7 @@ test('closing writes what is left, gives up after a while, and takes nothing mor
   assert.equal(seen.lost, 11)
 })
 
-test('a stream that fails, or never answers, makes the sink fail and nothing else', async () => {
+test('a stream that fails, or never responds, makes the sink fail and nothing else', async () => {
   const broken = new Writable({ write: (_chunk, _encoding, done) => done(new Error('EPIPE')) })
   const { sink, seen } = open(streamDestination(broken), { closeWithin: 100 })
   sink.write('a')
@@ -144,7 +144,7 @@ test('a stream that fails, or never answers, makes the sink fail and nothing els
   assert.equal(stuck.seen.lost, 1)
 })
 
-test('stdout is a place: what was written before the end arrives whole', () => {
+test('stdout is a destination: lines written before the exit arrive complete', () => {
   const program = `
     import { openSink, streamDestination } from '${import.meta.dirname}/audit-sink.ts'
     const sink = openSink({ destination: streamDestination(process.stdout), queueBytes: 1e8, batchBytes: 1e5, lost() {}, failed() {} })
@@ -178,7 +178,7 @@ test('settled resolves when lines are written, and at the first failed attempt',
   assert.equal(await waiting, false)
 })
 
-test('lines of one moment go out together, and at once when somebody waits for them, there is enough, or it is over', async () => {
+test('lines of one tick are written together, and immediately on flush, a full batch, or close', async () => {
   const fake = openFake()
   const { sink } = open(fake, { gatherFor: 500, batchBytes: 1000 })
   for (const line of numbers(20)) {

@@ -54,7 +54,7 @@ test('a line that did not fit into the queue counts as not recorded', async () =
   assert.equal(await audit.conclude(context, 201), false)
 })
 
-test('what leaves no line need not be on record; what makes a key always leaves one', () => {
+test('requests without a record are not required to be recorded; issuing a key always is', () => {
   const { audit, begin } = open({ rules: [{ level: 'None' }] })
   assert.equal(audit.isDue(begin('teams')), false)
   assert.equal(audit.isDue(begin('ownedaccesskeys')), true)

@@ -120,7 +120,7 @@ test('an event has the fields of audit.k8s.io/v1, and none that is empty', () =>
   })
 })
 
-test('a watch is recorded when it starts and when it ends; a bug as Panic, without what it said', () => {
+test('a watch is recorded when it starts and when it ends; a bug as Panic, without its message', () => {
   const { audit, events } = open({ ...everything('Metadata'), omitStages: ['RequestReceived'] })
   const watch = audit.begin(exchangeOf('/w'), on('watch', 'teams'), ada)
   audit.started(watch, 200)
@@ -152,7 +152,7 @@ test('denials are recorded whatever the policy says, with decision and reason', 
   })
 })
 
-test('a denial that is answered as a missing object is recorded as a denial', () => {
+test('a denial with the response of a missing object is recorded as a denial', () => {
   const { audit, events } = open({ rules: [{ level: 'None' }] })
   const context = audit.begin(exchangeOf('/a'), on('get', 'ownedaccesskeys', { name: 'a' }), ada)
   context.allowed = false
@@ -161,7 +161,7 @@ test('a denial that is answered as a missing object is recorded as a denial', ()
   assert.equal(events()[0].responseStatus.code, 404)
 })
 
-test('a key that is not known is recorded by its hash, with no user; no key at all is system:anonymous', () => {
+test('an unknown key is recorded by its hash, without user; no key is system:anonymous', () => {
   const { audit, lines, events } = open(defaultPolicy)
   const key = `plat_${'x'.repeat(49)}`
   const question = on('get', 'teams')
@@ -178,7 +178,7 @@ test('a key that is not known is recorded by its hash, with no user; no key at a
   assert.equal(lines.join().includes(key), false)
 })
 
-test('issuance of keys and tokens is recorded whatever the policy says, with what was issued and never the secret', () => {
+test('issuance of keys and tokens is recorded whatever the policy says, with the issued object and never the secret', () => {
   const { audit, lines, events } = open({ rules: [{ level: 'None' }] })
   const key = `plat_${'K'.repeat(49)}`
   const created = audit.begin(exchangeOf('/k'), on('create', 'ownedaccesskeys'), ada)
@@ -242,7 +242,7 @@ test('objects are recorded at Request and RequestResponse, with hashes in place 
   assert.equal(lines.join().includes('CANARY'), false)
 })
 
-test('at Request the answer is left out; where the kind is not known so is the body', () => {
+test('at Request the response is omitted; for an unknown kind so is the body', () => {
   const { audit, events } = open({ ...everything('Request'), omitStages: ['RequestReceived'] })
   const known = audit.begin(exchangeOf('/a'), on('create', 'sharedsecrets'), ada)
   known.kind = Secret
@@ -257,7 +257,7 @@ test('at Request the answer is left out; where the kind is not known so is the b
   assert.equal(events()[1].requestObject, undefined)
 })
 
-test('what a client says of itself is bounded', () => {
+test('client input in records is bounded', () => {
   const { audit, events } = open(everything('Metadata'))
   audit.begin(
     exchangeOf(`/${'a'.repeat(10_000)}`, { 'user-agent': 'b'.repeat(10_000) }),
@@ -268,7 +268,7 @@ test('what a client says of itself is bounded', () => {
   assert.ok(events()[0].userAgent.length < 1100)
 })
 
-test('impersonation is recorded beside who really asked; why the log fails is handed on', () => {
+test('impersonation is recorded with the real user; failures of the log are reported', () => {
   const { audit, events } = open(everything('Metadata'), 'disk full')
   const context = audit.begin(exchangeOf('/a'), on('get', 'teams'), ada)
   context.impersonated = { username: 'eve', groups: [] }
@@ -278,7 +278,7 @@ test('impersonation is recorded beside who really asked; why the log fails is ha
   assert.equal(audit.failure, 'disk full')
 })
 
-test('a hundred thousand requests that nobody wants recorded cost next to nothing', () => {
+test('a hundred thousand unrecorded requests cost almost nothing', () => {
   const { audit, lines, counted } = open(defaultPolicy)
   const exchange = exchangeOf('/a')
   const question = on('get', 'teams', { name: 'a' })

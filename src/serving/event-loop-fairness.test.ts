@@ -6,7 +6,7 @@ import { openFairness } from './event-loop-fairness.ts'
 
 const loopTurn = () => new Promise(resolve => setImmediate(resolve))
 
-test('while a turn of the event loop is young, everybody goes on at once', () => {
+test('while a turn of the event loop is short, requests continue immediately', () => {
   let time = 0
   const turns = openFairness(() => time)
   for (let count = 0; count < 1000; count++) assert.equal(turns(), undefined)
@@ -60,7 +60,7 @@ test('every request gets its turn, even if some always wait', async () => {
   assert.equal(gone, 5000)
 })
 
-test('who comes while others wait does not overtake them, and when nobody waits everybody goes on at once again', async () => {
+test('new requests do not overtake waiting ones, and continue immediately once none waits', async () => {
   let time = 0
   const turns = openFairness(() => time)
   void turns()

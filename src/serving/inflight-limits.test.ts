@@ -22,7 +22,7 @@ test('one identity alone gets at most its share, so that others find free slots'
   assert.equal(limits.stats.share, 4)
 })
 
-test('under load, identities above the fair share are refused first', () => {
+test('under load, identities above the fair share are rejected first', () => {
   const limits = open()
   const ada = Array.from({ length: 8 }, () => limits.enter('ada', 'read'))
   assert.ok(limits.enter('bob', 'read'))
@@ -34,7 +34,7 @@ test('under load, identities above the fair share are refused first', () => {
   assert.equal(limits.stats.full, 1)
 })
 
-test('limits that change count what is under way, and end nothing of it', () => {
+test('changed limits count requests in flight, and end none of them', () => {
   const limits = open()
   const ways = Array.from({ length: 6 }, () => limits.enter('ada', 'read'))
   limits.resize({ max: { ...max, read: 4 }, share: 1 })
@@ -47,7 +47,7 @@ test('limits that change count what is under way, and end nothing of it', () => 
   assert.equal(Array.from({ length: 9 }, () => limits.enter('ada', 'read')).filter(Boolean).length, 6)
 })
 
-test('an identity comes as fast as its rate after a burst', () => {
+test('after a burst an identity is limited to its rate', () => {
   let time = 0
   const limits = open({ rate: 10, burst: 5, now: () => time })
   const tries = (count: number) => {
@@ -87,7 +87,7 @@ test('idle identities are forgotten, busy ones and those with an empty bucket ar
   assert.ok(through <= 120, `${through} after two minutes at one a second`)
 })
 
-test('never more than everyone may hold, never more than one may, and a newcomer is refused only when it is full (2,000 histories)', () => {
+test('neither the total nor the share is exceeded, and a newcomer is rejected only at the total (2,000 histories)', () => {
   const step = fc.record({ who: fc.constantFrom('a', 'b', 'c', 'd', 'e'), leaves: fc.boolean() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 80 }), (total, steps) => {

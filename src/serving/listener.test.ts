@@ -79,7 +79,7 @@ for (const [scheme, listen] of [
       assert.ok(await isCut(socket))
     })
 
-    test('headers larger than we read are a 431', async () => {
+    test('headers above the limit are a 431', async () => {
       const { socket, end } = await openHalf(listener)
       const text = end()
       socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(100_000)}`)
@@ -87,7 +87,7 @@ for (const [scheme, listen] of [
       assert.ok(await isCut(socket))
     })
 
-    test('headers that do not come in time are a 408', async () => {
+    test('headers that do not arrive in time are a 408', async () => {
       const { socket, end } = await openHalf(hasty)
       const text = end()
       socket.write('GET / HTTP/1.1\r\nHost: loc')
@@ -95,7 +95,7 @@ for (const [scheme, listen] of [
       assert.ok(await isCut(socket))
     })
 
-    test('garbage behind a request is never answered in the middle of its answer', async () => {
+    test('garbage behind a request never gets a response within another response', async () => {
       const { socket } = await openHalf(streaming)
       let text = ''
       socket.on('data', chunk => {
@@ -127,7 +127,7 @@ for (const [scheme, listen] of [
       assert.ok(isTold, 'nobody waits for the rest of the body')
     })
 
-    test('a connection that is kept for many bodies remembers none of them but the newest', async context => {
+    test('a connection that is kept for many bodies references only the newest', async context => {
       const ways = new Set<unknown>()
       const own = await listen((request, response) => {
         ways.add(request.socket.destroySoon)
@@ -143,7 +143,7 @@ for (const [scheme, listen] of [
       socket.destroy()
     })
 
-    test('a large body behind an answer that the client has not read yet arrives whole', async context => {
+    test('a large body behind an unread response arrives complete', async context => {
       const answer = Buffer.alloc(4_000_000, 'a')
       const own = await listen((request, response) => {
         if (request.method === 'GET') return void response.end(answer)
@@ -218,7 +218,7 @@ test('an HTTP/2 session without streams is closed after a while; one with a quie
   await once(busy, 'close')
 })
 
-test('an address that is taken leaves nothing behind: no certificate is followed for it', async () => {
+test('an address in use leaves nothing behind: no certificate is followed for it', async () => {
   const taken = await http(() => {})
   const source = ownCertificate(authority, ['localhost'], Date.now)
   let following = 0

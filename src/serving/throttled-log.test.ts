@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openThrottledLog } from './throttled-log.ts'
 
-test('the same failure is logged at once, then after one, two, four minutes; another at once; a bug with its stack', () => {
+test('the same failure is logged immediately, then after one, two, four minutes; another one immediately; a bug with its stack', () => {
   const lines: unknown[] = []
   let time = 0
   const log = {

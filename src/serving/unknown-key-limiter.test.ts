@@ -27,7 +27,7 @@ test('after 20 unknown keys in 5 minutes an address waits, until the first of th
   assert.deepEqual({ ...guard.stats }, { failed: 20, refused: 2, addresses: 1 })
 })
 
-test('who speaks for many others may fail as many times as often, and no more', () => {
+test('a client that represents many others gets a higher limit', () => {
   const guard = openUnknownKeyLimiter({ now: () => 0, limit: 2 })
   for (let n = 0; n < 6; n++) {
     assert.equal(guard.mayTry('many'), true)
@@ -36,7 +36,7 @@ test('who speaks for many others may fail as many times as often, and no more', 
   assert.equal(guard.mayTry('many'), false)
 })
 
-test('what is exempt is counted and never refused', () => {
+test('exempt addresses are counted and never rejected', () => {
   const guard = openUnknownKeyLimiter({ now: () => 0 })
   const loopback = guard.addressOf({ headers: {}, socket: { remoteAddress: '127.0.0.1' } } as never)
   for (let n = 0; n < 100; n++) guard.failed(loopback)
@@ -50,7 +50,7 @@ test('a limit of 0 switches it off', () => {
   assert.equal(guard.mayTry('a'), true)
 })
 
-test('it remembers so many addresses at most, and forgets those whose window has passed', () => {
+test('the number of addresses is limited, and expired ones are dropped', () => {
   let time = 0
   const guard = openUnknownKeyLimiter({ now: () => time, limit: 2, maxAddresses: 100 })
   for (let n = 0; n < 1000; n++) {
@@ -64,7 +64,7 @@ test('it remembers so many addresses at most, and forgets those whose window has
   assert.equal(guard.stats.addresses, 1)
 })
 
-test('it refuses exactly when a naive count of the window says so (2,000 histories)', () => {
+test('it agrees with a naive count of the window (2,000 histories)', () => {
   const step = fc.record({
     wait: fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 400 }), fc.integer({ min: 900, max: 1100 })),
     address: fc.constantFrom('a', 'b', 'c'),

@@ -12,7 +12,7 @@ const place: SealContext = { kind: 'SharedSecret', namespace: 'ns', name: 'db', 
 const ring = makeKeyRing(random)
 const sealer = openSealer({ keys: readKeyRing(ring), random })
 
-test('what is sealed opens at its own place, whatever the text', () => {
+test('an encrypted value decrypts in its own context, whatever the text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), text => {
       const sealed = sealer.seal(place, text)
@@ -23,11 +23,11 @@ test('what is sealed opens at its own place, whatever the text', () => {
   )
 })
 
-test('the same text seals differently every time', () => {
+test('the same text encrypts differently every time', () => {
   assert.notEqual(sealer.seal(place, 'x'), sealer.seal(place, 'x'))
 })
 
-test('a sealed value does not open at any other place (D28), not even one that reads the same end to end', () => {
+test('an encrypted value does not decrypt in any other context (D28), even if its concatenation is equal', () => {
   const sealed = sealer.seal(place, 'hunter2')
   const moved: Partial<SealContext>[] = [
     { kind: 'ProjectSecret' },
@@ -41,7 +41,7 @@ test('a sealed value does not open at any other place (D28), not even one that r
   for (const change of moved) assert.throws(() => sealer.open({ ...place, ...change }, sealed), SealError)
 })
 
-test('a changed value does not open, and the error tells nothing of it', () => {
+test('a changed value does not decrypt, and the error reveals nothing of it', () => {
   const sealed = sealer.seal(place, 'hunter2')
   const start = sealed.lastIndexOf(':') + 1
   for (let i = start; i < sealed.length - 1; i++) {
@@ -67,7 +67,7 @@ test('a changed value does not open, and the error tells nothing of it', () => {
   }
 })
 
-test('after rotation the new key seals and the old one still opens; without it the error names the field', () => {
+test('after rotation the new key encrypts and the old one still decrypts; without it the error names the field', () => {
   const rotated = makeKeyRing(random, ring)
   const both = openSealer({ keys: readKeyRing(rotated), random })
   const old = sealer.seal(place, 'x')
@@ -80,7 +80,7 @@ test('after rotation the new key seals and the old one still opens; without it t
   )
 })
 
-test('a key ring that is not one is refused by line number, without its content', () => {
+test('an invalid key ring is rejected by line number, without its content', () => {
   const [, line = ''] = ring.split('\n')
   assert.throws(() => readKeyRing(''), /no key/)
   assert.throws(() => readKeyRing('# only a comment\n'), /no key/)

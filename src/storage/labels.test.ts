@@ -21,7 +21,7 @@ const word = fc.constantFrom(
 const map = fc.dictionary(word, word, { maxKeys: 4 })
 const other = fc.oneof(fc.jsonValue({ maxDepth: 3 }), map, fc.array(word))
 
-test('labels are found wherever they stand, whatever stands around them', () => {
+test('labels are found at any position in the text', () => {
   const metadata = fc.dictionary(word, fc.oneof(other, map), { maxKeys: 5 })
   const object = fc.dictionary(word, fc.oneof(other, metadata), { maxKeys: 5 })
   fc.assert(
@@ -40,7 +40,7 @@ test('labels are found wherever they stand, whatever stands around them', () => 
   )
 })
 
-test('a text that is cut off or no object has no labels and throws nothing but for broken labels', () => {
+test('truncated text and text that is not an object has no labels; only broken labels throw', () => {
   for (const text of [
     '',
     '{',

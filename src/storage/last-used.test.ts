@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { openStorage } from './index.ts'
 import { openActivity } from './last-used.ts'
 
-test('a touch is known at once and written once an interval, however often it happens', async t => {
+test('a touch is visible immediately and written once per interval', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const written: unknown[] = []
   const activity = openActivity({ save: async times => void written.push(times) })
@@ -31,7 +31,7 @@ test('a touch is known at once and written once an interval, however often it ha
   await activity.close()
 })
 
-test('the timer writes by itself, and what could not be written is written the next time', async t => {
+test('the timer writes, and failed writes are repeated the next time', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const tries: unknown[] = []
   let full = true

@@ -8,7 +8,7 @@ import { keysOf, reindex, type TermIndex } from './term-index.ts'
 
 const terms = ['a', 'b', 'c']
 
-test('keys that move between terms are found under those they have, and empty terms are gone', () => {
+test('keys that change terms are found under their current terms, and empty terms are removed', () => {
   const move = fc.record({ key: fc.constantFrom('k', 'l', 'm', 'n'), to: fc.array(fc.constantFrom(...terms)) })
   fc.assert(
     fc.property(fc.array(move, { maxLength: 20 }), moves => {

@@ -34,7 +34,7 @@ function shown(): string {
   }
 }
 
-test('each byte of a sample flipped, one at a time: verify tells of it, or nothing that is shown changes', () => {
+test('each byte of a sample flipped, one at a time: verify reports it, or no visible value changes', () => {
   const whole = readFileSync(fixture)
   writeFileSync(file, whole)
   assert.deepEqual(verifyFile(file).damages, [])
@@ -54,7 +54,7 @@ test('each byte of a sample flipped, one at a time: verify tells of it, or nothi
   assert.ok(told > 100, String(told))
 })
 
-test('a record that is of another object, of another revision, gone or put elsewhere is named', () => {
+test('a record of another object, of another revision, missing or moved is named', () => {
   const spoiled = (sql: string) => {
     copyFileSync(fixture, file)
     const db = new DatabaseSync(file)
@@ -76,7 +76,7 @@ test('a record that is of another object, of another revision, gone or put elsew
   assert.match(spoiled('DROP TABLE times'), /the table times cannot be read/)
 })
 
-test('a store of another format, or on its way to today’s, is not called damaged', () => {
+test('a store of another format, or in migration, is not reported as damaged', () => {
   copyFileSync(fixture.replace('format-2', 'format-1'), file)
   const older = verifyFile(file)
   assert.deepEqual(older.damages, [])

@@ -22,12 +22,12 @@ const config = (over: { cluster?: object; user?: object; context?: object } = {}
 const read = (text: string, context?: string) =>
   readKubeconfig(Buffer.from(text), { file: 'kubeconfig', directory: '/home/me', context })
 
-test('the chosen context gives server, namespace and credentials', () => {
+test('the chosen context has server, namespace and credentials', () => {
   const access = read(config({ context: { namespace: 'team' }, user: { token: 'secret' } }))
   assert.deepEqual(access, { server: 'https://host:6443', insecure: false, namespace: 'team', token: 'secret' })
 })
 
-test('data counts before files, a token file before a token, and files are relative to the kubeconfig', () => {
+test('data takes precedence over files, a token file over a token, and files are relative to the kubeconfig', () => {
   const access = read(
     config({
       cluster: { 'certificate-authority-data': pem, 'certificate-authority': 'ca.crt' },
@@ -77,7 +77,7 @@ test('all problems are reported together, without secrets', () => {
   )
 })
 
-test('a context, cluster or user that is not there is named, with what is', () => {
+test('a missing context, cluster or user is reported, with the existing ones', () => {
   assert.throws(() => read(config(), 'three'), /there is no context "three"; there are "one", "two"/)
   assert.throws(() => read(config(), 'two'), /the context "two" names the user "nobody", which is not there/)
   assert.throws(() => read('sync: {toHost: {}}'), /is not a kubeconfig: it has neither clusters nor contexts nor users/)
@@ -86,7 +86,7 @@ test('a context, cluster or user that is not there is named, with what is', () =
   assert.throws(() => read('a: ['), /is not a kubeconfig: line 1/)
 })
 
-test('in a pod the service account is the way in; outside of one it is said what is missing', () => {
+test('in a pod the service account is used; outside of one the error says what is missing', () => {
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' }
   const files: { [file: string]: string } = { '/sa/token': 't', '/sa/namespace': 'team\n' }
   const inside = { env, readText: (file: string) => files[file], directory: '/sa' }

@@ -30,7 +30,7 @@ const problemsOf = (parts: Parameters<typeof config>[0], tenant = strict): reado
   }
 }
 
-test('an exec plugin is refused with its user and command; allowExec allows it', () => {
+test('an exec plugin is rejected with its user and command; allowExec allows it', () => {
   assert.deepEqual(problemsOf({ user: { exec } }), [
     'v.yaml: user "admin@vc" runs the command "aws" (exec), and a tenant\'s kubeconfig must not run programs on the host: use a token or a client certificate, or --allow-exec virtual if you trust the file',
   ])
@@ -38,17 +38,17 @@ test('an exec plugin is refused with its user and command; allowExec allows it',
   assert.equal(readKubeconfig(Buffer.from(config({ user: { exec } })), options).exec?.command, 'aws')
 })
 
-test('an auth provider is refused with its user and name, whatever is allowed', () => {
+test('an auth provider is rejected with its user and name, whatever is allowed', () => {
   const user = { 'auth-provider': { name: 'gcp', config: { 'cmd-path': '/bin/sh' } } }
   for (const tenant of [strict, { ...strict, allowExec: true, allowFiles: true }])
     assert.match(problemsOf({ user }, tenant).join('\n'), /user "admin@vc" has the auth-provider "gcp"/)
 })
 
-test('a user of another context is not looked at', () => {
+test('users of other contexts are ignored', () => {
   assert.deepEqual(problemsOf({ user: { token: 't' }, users: [{ name: 'other', user: { exec } }] }), [])
 })
 
-test('paths of files are refused, each with its field; data in the file is not; allowFiles allows paths', () => {
+test('file paths are rejected, each with its field; inline data is not; allowFiles allows paths', () => {
   const files = {
     cluster: { 'certificate-authority': '/etc/kubernetes/pki/ca.crt' },
     user: { 'client-certificate': 'c.crt', 'client-key': '../c.key', tokenFile: '/var/run/secrets/token' },
@@ -72,11 +72,11 @@ test('paths of files are refused, each with its field; data in the file is not; 
   assert.deepEqual(problemsOf(inside), [])
 })
 
-test('a token file is refused though there is a token, because the file would be read', () => {
+test('a token file is rejected even with a token, because the file would be read', () => {
   assert.equal(problemsOf({ user: { token: 't', tokenFile: '/etc/shadow' } }).length, 1)
 })
 
-test('a proxy is refused: the operator decides which way connections leave the host', () => {
+test('a proxy is rejected: the operator decides how connections leave the host', () => {
   assert.match(
     problemsOf({ cluster: { 'proxy-url': 'http://user:hunter2@10.0.0.1:3128' }, user: { token: 't' } }).join('\n'),
     /cluster "c" names a proxy \(proxy-url\).*set HTTPS_PROXY/,

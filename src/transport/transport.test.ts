@@ -51,7 +51,7 @@ const refused = (code: number, message: RegExp) => (error: unknown) => {
   return true
 }
 
-test('a server of the CA is reached, with the token; another CA, another name and none are refused with the reason', async () => {
+test('a server of the CA is reached, with the token; another CA, another name and no CA fail with the reason', async () => {
   const server = await listen((request, response) => response.end(request.headers.authorization), tls)
   assert.equal(await (await open({ ...usual, server, token: 't' })()).text(), 'Bearer t')
   const other = makeAuthority(now).certificate
@@ -64,7 +64,7 @@ test('a server of the CA is reached, with the token; another CA, another name an
   assert.equal((await open({ server, namespace: 'x', insecure: true })()).status, 200)
 })
 
-test('an answer with more bytes than are taken is given up where it exceeds them, and so is its connection', async () => {
+test('a response above the byte limit is aborted, and so is its connection', async () => {
   const gone = Promise.withResolvers<void>()
   const server = await listen((_, response) => {
     const send = () => {
@@ -80,7 +80,7 @@ test('an answer with more bytes than are taken is given up where it exceeds them
   assert.equal((await (await open({ ...usual, server: exact }, { maxBytes: 1000 })()).text()).length, 1000)
 })
 
-test('a client certificate is shown to a server that asks for one', async () => {
+test('a client certificate is sent to a server that requests one', async () => {
   const name = (request: IncomingMessage) => (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? ''
   const options = { ...tls, requestCert: true, rejectUnauthorized: false }
   const server = await listen((request, response) => response.end(`${name(request)}`), options)
@@ -89,7 +89,7 @@ test('a client certificate is shown to a server that asks for one', async () => 
   assert.equal(await (await open({ ...usual, server })()).text(), '')
 })
 
-test('a token file is read again when the server refuses what was in it', async () => {
+test('a token file is read again when the server rejects the token', async () => {
   const file = join(directory, 'token')
   writeFileSync(file, 'old\n')
   const seen: (string | undefined)[] = []
@@ -256,7 +256,7 @@ test('requests one after the other share a connection', async () => {
   assert.equal(sockets.size, 1)
 })
 
-test('a dial keeps its upstream until the certificate is another, and shares no connection behind a proxy', async () => {
+test('a dial keeps its upstream until the certificate changes, and uses no HTTP/2 behind a proxy', async () => {
   const seen: string[] = []
   const server = await listen(
     (request, response) => {
@@ -312,7 +312,7 @@ test('a dial keeps its upstream until the certificate is another, and shares no 
   assert.equal((await inProxyLand.now()).connectHttp2, undefined)
 })
 
-test('a question that is aborted while its answer is read was aborted; the server is not away', async () => {
+test('aborting a request while its response is read is an abort, not an unreachable server', async () => {
   const server = await listen((_, response) => {
     response.writeHead(200, { 'Content-Length': '100' }).write('some of it')
   })
@@ -324,7 +324,7 @@ test('a question that is aborted while its answer is read was aborted; the serve
   await assert.rejects(pending, { name: 'AbortError' }).finally(() => begun.unsubscribe(abort))
 })
 
-test('credentials that are refused while somebody looks for them are not kept', async () => {
+test('credentials that are rejected during a refresh are not cached', async () => {
   const file = join(directory, 'refused-meanwhile')
   let time = now
   for (let turns = 0; turns < 12; turns++) {

@@ -78,7 +78,7 @@ function get(upstream: Upstream, { method = 'GET', isAlone = false, pauses = fal
 const small = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx'
 const lines = (...all: string[]) => all.join('\r\n')
 
-test('requests reuse a connection, one at a time; a request of its own opens and closes one', async () => {
+test('requests reuse a connection, one at a time; an exclusive request opens and closes its own', async () => {
   const { upstream, sockets } = await serve(socket => socket.write(small))
   for (let round = 0; round < 3; round++) {
     assert.equal(await get(upstream).done, 'whole')
@@ -127,7 +127,7 @@ test('a new connection that dies without a response is not stale', async () => {
   for (const isAlone of [false, true]) assert.equal(await get(upstream, { isAlone }).done, 'failed')
 })
 
-test('a dropped request closes its connection, and its handler hears nothing more', async () => {
+test('a dropped request closes its connection, and its handler gets no more calls', async () => {
   const { upstream, sockets } = await serve(socket => socket.write('HTTP/1.1 200 OK\r\n\r\nsome'))
   for (const isAlone of [true, false]) {
     const heard = get(upstream, { isAlone })
@@ -148,7 +148,7 @@ test('a request that is dropped before its connection is open is not sent', asyn
   assert.equal(received, 0)
 })
 
-test('retiring closes idle connections at once and the others after their request', async () => {
+test('retiring closes idle connections immediately and the others after their request', async () => {
   const held: Socket[] = []
   const { upstream, sockets } = await serve(socket => (held.length ? socket.write(small) : held.push(socket)))
   const slow = get(upstream)
@@ -220,7 +220,7 @@ test('a response is the same however its bytes arrive', async () => {
   assert.deepEqual((await read(cases[0]?.[0] ?? '')).headers, ['A', 'b', 'Content-Length', '5'])
 })
 
-test('half a response is not a whole one', async () => {
+test('a partial response is not a complete one', async () => {
   assert.equal((await read(lines('HTTP/1.1 200 OK', '', 'until the end'), { closes: true })).state, 'whole')
   for (const half of [
     lines('HTTP/1.1 200 OK', 'Content-Length: 9', '', 'half'),
@@ -232,7 +232,7 @@ test('half a response is not a whole one', async () => {
     assert.equal((await read(half, { closes: true })).state, 'failed', half)
 })
 
-test('responses to HEAD, and 204 and 304, have no body whatever they say', async () => {
+test('responses to HEAD, and 204 and 304, have no body whatever their headers', async () => {
   const head = lines('HTTP/1.1 200 OK', 'Content-Length: 50', '', '')
   assert.equal((await read(head, { method: 'HEAD' })).state, 'whole')
   assert.equal((await read(lines('HTTP/1.1 304 Not Modified', 'Content-Length: 50', '', ''))).state, 'whole')
@@ -254,7 +254,7 @@ test('a connection is not reused after extra data, after Connection: close, or w
   }
 })
 
-test('a response that can be read in two ways is refused', async () => {
+test('an ambiguous response is rejected', async () => {
   const head = (...more: string[]) => lines('HTTP/1.1 200 OK', ...more, '', '')
   for (const text of [
     head('Content-Length: 1', 'Content-Length: 1'),

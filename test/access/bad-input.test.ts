@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { openWire, type Wire } from '../support/wire.ts'
 import { keys, must, openStage, type Person, rbac, refused, type Stage, secrets, teams } from './people.ts'
 
-describe('refused:', () => {
+describe('rejected input:', () => {
   let stage: Stage
   let admin: Person
   let wire: Wire

@@ -1,4 +1,4 @@
-// Charts of the bench: well-formed, quiet, and readable on whatever page they are shown.
+// Charts of the bench: well-formed, plain, and readable on light and dark pages.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -34,7 +34,7 @@ test('every chart is well-formed XML of a few plain elements, with nothing to lo
   }
 })
 
-test('a chart tells the figure, what is wanted and whether it is met; bars have the lengths of their values', () => {
+test('a chart shows the figure, its target and whether it is met; bars have the lengths of their values', () => {
   const svg = chartOf(odd)
   assert.match(svg, /<title>a &lt; b &amp; &quot;c&quot; &gt; d: 52 ms, wanted ≤ 3 ms: falls short<\/title>/)
   assert.match(svg, /&lt;bare&gt; 1.5 ms/)

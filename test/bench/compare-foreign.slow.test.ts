@@ -1,4 +1,4 @@
-// The comparison with a server that is not ours: it knows people by client certificates, and namespaces have to be made.
+// The comparison with a foreign server: it authenticates by client certificates, and namespaces must be created.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ import { exec } from '../support/exec.ts'
 const program = join(import.meta.dirname, '../../bench/compare.ts')
 const small = ['--seconds', '0.1', '--rounds', '1', '--objects', '30', '--watchers', '5', '--events', '10']
 
-test('ConfigMaps are made in a namespace that is made for them and goes with them, by a client certificate', async () => {
+test('ConfigMaps are created in a new namespace and deleted with it, with a client certificate', async () => {
   const [cluster, directory] = [await startOwnCluster(), mkdtempSync(join(tmpdir(), 'platform-compare-foreign-'))]
   const inner = JSON.parse(readFileSync(cluster.kubeconfig, 'utf8')).clusters[0].cluster.server as string
   const front = await startFront(inner)
@@ -42,7 +42,7 @@ test('ConfigMaps are made in a namespace that is made for them and goes with the
   }
 })
 
-/** What a Kubernetes server adds: nobody without a certificate, nothing in a namespace that was not made. */
+/** The checks of a Kubernetes server: a certificate is required, and so is an existing namespace. */
 async function startFront(inner: string) {
   const authority = makeAuthority(Date.now())
   const [own, client] = ['127.0.0.1', 'bench'].map(name => issueCertificate(authority, [name], Date.now()))

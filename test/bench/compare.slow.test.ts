@@ -22,7 +22,7 @@ const paths = [
   '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
 ]
 
-/** Where the comparison keeps its own server: empty when that is gone. */
+/** The directory of the comparison's own server: empty after its cleanup. */
 const scratch = mkdtempSync(join(tmpdir(), 'platform-compare-test-'))
 const env = { ...process.env, TMPDIR: scratch }
 after(() => rmSync(scratch, { recursive: true, force: true }))
@@ -37,7 +37,7 @@ suite('against a second server of ours', () => {
   })
   after(() => other.stop())
 
-  test('both servers get every job, and what was made is gone afterwards', async () => {
+  test('both servers get every job, and created objects are deleted afterwards', async () => {
     const { code, stdout, stderr } = await run(['--kubeconfig', other.kubeconfig, ...small])
     assert.equal(code, 0, stderr)
     assert.match(stdout, /^ours: Teams; theirs: Teams of https:/)
@@ -48,7 +48,7 @@ suite('against a second server of ours', () => {
     assert.deepEqual(readdirSync(scratch), [])
   })
 
-  test('Ctrl-C in the midst of it removes what was made, too', async () => {
+  test('Ctrl-C during the run deletes created objects, too', async () => {
     const long = ['--kubeconfig', other.kubeconfig, ...small, '--seconds', '600']
     const child = spawn(process.execPath, [program, ...long], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     const ended = once(child, 'exit')
@@ -67,7 +67,7 @@ suite('against a second server of ours', () => {
   })
 })
 
-test('a server with ConfigMaps is compared by them, in a namespace of the run', async () => {
+test('a server with ConfigMaps is compared with them, in a namespace of the run', async () => {
   const cluster = await startOwnCluster()
   try {
     const { code, stdout, stderr } = await run(['--kubeconfig', cluster.kubeconfig, ...small])
@@ -80,7 +80,7 @@ test('a server with ConfigMaps is compared by them, in a namespace of the run', 
   }
 })
 
-test('what is wrong with its flags, its kubeconfig or the server is told at once, and nothing is started', async () => {
+test('problems of flags, kubeconfig or server are reported immediately, and nothing is started', async () => {
   const { code, stderr } = await run(['--rounds', '0', '--seconds', 'x'])
   assert.equal(code, 1)
   assert.match(

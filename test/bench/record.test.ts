@@ -24,7 +24,7 @@ const on = (date: string, before: number) => ({
 })
 const first = merge({ figures: [] }, [figure('one', 1), figure('two', 2), figure('three', 3)], on('2026-01-01', 0.2))
 
-test('a part that is measured alone replaces its own figures and leaves the others, each with its own date', () => {
+test('a part that is measured alone replaces its own figures and keeps the others, each with its own date', () => {
   const second = merge(first, [figure('two', 20), figure('four', 4)], on('2026-02-02', 5))
   assert.deepEqual(
     second.figures.map(({ name, value, date, machine }) => [name, value, date, machine.quiet]),
@@ -37,12 +37,12 @@ test('a part that is measured alone replaces its own figures and leaves the othe
   )
 })
 
-test('an older figure does not take the place of a newer one, and what is no number is not recorded', () => {
+test('an older figure does not replace a newer one, and only numbers are recorded', () => {
   assert.deepEqual(merge(first, [figure('one', 9)], on('2025-12-31', 0)), first)
   assert.throws(() => merge(first, [figure('one', Number.NaN)], on('2026-03-03', 0)), /one is NaN/)
 })
 
-test('the table follows from the record: result, bare, wanted with its direction, machine, whether it was quiet', () => {
+test('the table follows from the record: result, baseline, target with its direction, machine, load', () => {
   const bare = { name: 'bare Node', value: 43.219 }
   const record = merge(
     { figures: [] },
@@ -58,7 +58,7 @@ test('the table follows from the record: result, bare, wanted with its direction
   ])
 })
 
-test('only what is between the marks of the page changes, and a page without them is refused', () => {
+test('only the part between the marks of the page changes, and a page without them is rejected', () => {
   const page = `before\n${marks.begin}\nold\n${marks.end}\nafter\n`
   const next = withTable(page, first)
   assert.ok(next.startsWith(`before\n${marks.begin}\n| date |`) && next.endsWith(`|\n${marks.end}\nafter\n`))
@@ -66,7 +66,7 @@ test('only what is between the marks of the page changes, and a page without the
   assert.throws(() => withTable('nothing', first), /needs <!-- bench record: begin -->/)
 })
 
-test('writing the record draws a chart for each figure and removes those of figures that are gone', () => {
+test('writing the record draws a chart for each figure and removes charts of removed figures', () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-bench-record-'))
   try {
     writeFileSync(join(directory, 'BENCH.md'), `${marks.begin}\n${marks.end}\n`)
@@ -94,7 +94,7 @@ test('the page and the charts in docs/ are those of the record in docs/', () => 
     assert.equal(readFileSync(join(docs, path), 'utf8'), text, `docs/${path}: run npm run bench -- --draw`)
 })
 
-test('the machine is told by its shape and load and by settings of the bench, never by a name', () => {
+test('the machine is described by its hardware and load and by settings of the bench, never by a name', () => {
   const { date, machine } = lookAtMachine().done()
   assert.match(date, /^\d{4}-\d\d-\d\d$/)
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('the machine is told by its shape and load and by settings of the bench, ne
   assert.equal(machine.quiet, (machine.load?.before ?? 9) <= 1)
 })
 
-test('a word that names no part is answered with those there are, and nothing is measured', async () => {
+test('an unknown part is rejected with the list of parts, and nothing is measured', async () => {
   const run = join(import.meta.dirname, '../../bench/run.ts')
   const { code, stdout, stderr } = await exec(process.execPath, [run, 'nonsense'])
   assert.deepEqual([code, stdout], [2, ''])

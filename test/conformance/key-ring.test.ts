@@ -1,4 +1,4 @@
-// A key ring that lacks a key is found out by every object, not by the first of a kind (D28).
+// Every object is checked for keys that the key ring lacks, not only the first of a kind (D28).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,7 +23,7 @@ const sealed = (id: string) => {
   return sealer.seal({ kind: 'k', namespace: '', name: 'n', uid: 'u', path: 'p' }, 'x')
 }
 
-test('a value sealed with a key that is not there is found wherever it is', async () => {
+test('a value encrypted with a missing key is found in every object', async () => {
   const store = openMemoryStore({ now: Date.now })
   await put(store, SharedSecret.id, 'a', { data: sealed('old') })
   await put(store, SharedSecret.id, 'b', { data: sealed('new') })
@@ -40,7 +40,7 @@ test('a value sealed with a key that is not there is found wherever it is', asyn
   await store.close()
 })
 
-test('clear text that looks sealed keeps no server from starting', async () => {
+test('clear text that looks encrypted does not prevent a start', async () => {
   const store = openMemoryStore({ now: Date.now })
   await put(store, SharedSecret.id, 'a', {
     displayName: 'sealed:v1:none:x',

@@ -14,8 +14,8 @@ import { Widget } from './resources/widget.ts'
 for (const kind of kinds) kindSuite(kind)
 kindSuite(Widget, [Widget])
 
-describe('kinds together', () => {
-  test('no two share a name by which kubectl finds them', () => {
+describe('all kinds', () => {
+  test('no two kinds share a name that kubectl uses', () => {
     const all = [...kinds, Widget].filter(kind => kind.served)
     for (const group of [
       all.map(kind => `${kind.group}/${kind.plural}`),
@@ -28,7 +28,7 @@ describe('kinds together', () => {
   })
 })
 
-test('a kind is one record: routes, discovery, OpenAPI, Table, watch and apply follow with no further edit', async () => {
+test('a kind is one record: routes, discovery, OpenAPI, Table, watch and apply follow from it', async () => {
   const Gadget = defineKind({
     kind: 'Gadget',
     plural: 'gadgets',
@@ -36,7 +36,7 @@ test('a kind is one record: routes, discovery, OpenAPI, Table, watch and apply f
     shortNames: ['gd'],
     namespaced: true,
     description: 'Gadget is a kind that exists in this test alone.',
-    spec: struct('Desired state.', { power: integer('How strong it is.'), label: text('What stands on it.') }),
+    spec: struct('Desired state.', { power: integer('How strong it is.'), label: text('The text of the label.') }),
     columns: [{ name: 'Power', type: 'integer', description: 'Strength.', value: o => o.spec?.power as number }],
     sample: { apiVersion: 'management.platform.sh/v1', kind: 'Gadget', metadata: { name: 'g' }, spec: { power: 1 } },
   })

@@ -1,4 +1,4 @@
-// The contract of a kind as tests: every kind of kinds/index.ts runs this suite, over HTTP, with no word about it here.
+// The contract of a kind as tests: every kind of kinds/index.ts runs this suite over HTTP, without special cases.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -35,7 +35,7 @@ export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
       return (await response.json()) as JsonObject
     }
 
-    test('its sample says what it is', () => {
+    test('its sample has its kind', () => {
       assert.equal(kind.sample['apiVersion'], kind.apiVersion)
       assert.equal(kind.sample['kind'], kind.kind)
     })
@@ -49,21 +49,21 @@ export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
       )
     })
 
-    test('hidden, write-only and sealed paths are fields it has', () => {
+    test('hidden, write-only and encrypted paths are fields of the kind', () => {
       const missing = [...kind.hidden, ...kind.writeOnly, ...kind.sealed].filter(
         path => !schemaAt(wholeSchema(kind), fieldPath(path)),
       )
       assert.deepEqual(missing, [])
     })
 
-    test('what is sealed or hidden is never a column', () => {
+    test('encrypted and hidden fields are never columns', () => {
       const words = [...kind.hidden, ...kind.sealed].map(path => fieldPath(path).at(-1) ?? '')
       const marked = withMarks(kind.sample, words)
       for (const column of kind.columns) assert.ok(!String(column.value(marked)).includes(mark), column.name)
     })
 
     if (!kind.served) {
-      test('is not served: its address is unknown', async () => {
+      test('is not served: its path is unknown', async () => {
         const response = await fetch(`${front.url}${prefix}${pathOf(kind, {})}`, { method: 'POST', body: '{}' })
         assert.equal(response.status, 404)
       })
@@ -88,7 +88,7 @@ export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
       )
     })
 
-    test('OpenAPI v2 and v3 have its schema, without what is internal, deprecated fields marked', async () => {
+    test('OpenAPI v2 and v3 have its schema, without internal fields, with deprecated fields marked', async () => {
       const at = kind.group ? `apis/${kind.group}/${kind.version}` : `api/${kind.version}`
       const three = (await page(`/openapi/v3/${at}`)) as never as OpenApi
       const two = (await page('/openapi/v2')) as never as OpenApi
@@ -111,13 +111,13 @@ export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
       )
     })
 
-    test('round-trips its sample through every verb it has', async () => {
+    test('its sample round-trips through every verb', async () => {
       const walk = openWalk(kind, resources)
       for (const verb of steps) if (kind.verbs.includes(verb)) await walk[verb]()
     })
 
     if (kind.verbs.includes('create'))
-      test('warns of an unknown field and drops it, or refuses it where that would lift a restriction (wire §1.8, D25)', async () => {
+      test('an unknown field is dropped with a warning, or rejected if that would lift a restriction (wire §1.8, D25)', async () => {
         const told: string[] = []
         const sample = named(kind, 'unknown-field')
         const body = { ...sample, spec: { ...(sample['spec'] as JsonObject), bogus: 1 } }
@@ -148,7 +148,7 @@ export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
           for (const [index, { name, type }] of table.columnDefinitions.entries()) {
             const cell = cells[index]
             const fits = cell === null ? type !== 'string' : typeof cell === (jsTypes[type] ?? 'string')
-            assert.ok(fits, `${name}: ${JSON.stringify(cell)} is no ${type}`)
+            assert.ok(fits, `${name}: ${JSON.stringify(cell)} is not of type ${type}`)
           }
         }
         assert.ok(table.rows.length)
@@ -197,7 +197,7 @@ function openWalk(kind: Kind, resources: Resources): { readonly [verb in Verb]: 
       if (kind.stored) begun = (await resources.list(kind)).resourceVersion
       const { object } = await resources.create(kind, ref.namespace, kind.sample)
       assert.equal(object.kind, kind.kind)
-      // What is write-only of a kind that is not stored is read and not sent back.
+      // Write-only fields of a kind that is not stored are read and not returned.
       const echoed = kind.stored
         ? kind.sample
         : kind.writeOnly.reduce((rest, path) => writeAt(rest, fieldPath(path), undefined), kind.sample)
@@ -296,7 +296,7 @@ function schemaAt(root: Schema, path: readonly string[]): Schema | undefined {
   for (const key of path) {
     while (schema && !schema.properties && (schema.items || typeof schema.additionalProperties === 'object')) {
       const inner: Schema | undefined = schema.items ?? (schema.additionalProperties as Schema)
-      // A map of plain values has whatever key is asked for.
+      // A map of scalars has every key.
       if (!inner.properties && !inner.items) return inner
       schema = inner
     }

@@ -1,4 +1,4 @@
-// Runs the resources suite through every door: in process on both engines, and over HTTP through the client.
+// Runs the resources suite with every implementation: in process on both engines, and over HTTP through the client.
 
 import { buildApiServer, openRemoteHouse } from '../support/in-process.ts'
 import { resourcesSuite } from './resources.ts'

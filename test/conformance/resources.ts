@@ -11,7 +11,7 @@ import type { OpenHouse } from './resources/support.ts'
 import { updateSuite } from './resources/update.ts'
 import { watchSuite } from './resources/watch.ts'
 
-/** `open` gives a house whose `resources` are what is to be tested. */
+/** `open` returns a server whose `resources` are tested. */
 export function resourcesSuite(name: string, open: OpenHouse): void {
   describe(name, { timeout: 60_000 }, () => {
     for (const suite of [

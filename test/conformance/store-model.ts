@@ -1,4 +1,4 @@
-// A store so simple that it is obviously right, and random scripts to compare the engines with it. Used by the store suite.
+// A store so simple that it is obviously correct, and random scripts to compare the engines with it. The store suite uses it.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -27,7 +27,7 @@ export type Script = { readonly commits: readonly (readonly Write[])[]; readonly
 type Row = { readonly revision: number; readonly labels: Labels }
 type State = ReadonlyMap<string, Row>
 
-/** What the store indexes buckets by, apart from their labels. */
+/** The indexed terms of a bucket, besides labels. */
 const termOf = ([key, value]: readonly [string, string]) => `${key}/${value}`
 const termsOf = (labels: Labels | undefined) => Object.entries(labels ?? {}).map(termOf)
 
@@ -65,7 +65,7 @@ export const commands: fc.Arbitrary<Script> = fc.record({
   questions: fc.array(question, { minLength: 1, maxLength: 12 }),
 })
 
-/** Plays the script on the store and on the model; the questions are asked in the middle and at the end. */
+/** Runs the script on the store and on the model, and compares them in the middle and at the end. */
 export async function checkAgainstModel(store: Store, script: Script): Promise<void> {
   const states: State[] = [new Map(), new Map()]
   const half = script.commits.length >> 1
@@ -194,7 +194,7 @@ function lastOf(states: readonly State[], revision: number, { key }: Pick<Entry,
   return rows.at(end === -1 ? -1 : end - 1)?.revision
 }
 
-/** What happened in a bucket after a revision, read off the states. */
+/** The events of a bucket after a revision, derived from the states. */
 function changes(states: readonly State[], bucket: string, after: number): string[] {
   const found: string[] = []
   for (let revision = after + 1; revision < states.length; revision++) {

@@ -22,7 +22,7 @@ export function watchSuite(engine: string, open: OpenStore): void {
   const use = useStore(open, () => clock)
 
   describe(`${engine}: watches`, () => {
-    use('events come in order, with what was there before, and a deletion shows the last state', async store => {
+    use('events come in order, with the previous state, and a deletion shows the last state', async store => {
       await store.commit([put('a', 0, 'one')])
       await store.commit([put('a', 2, 'two')])
       await store.commit([remove('a')])
@@ -179,7 +179,7 @@ export function watchSuite(engine: string, open: OpenStore): void {
     )
 
     use(
-      'a cursor that falls behind the floor is told so; one that keeps up is not',
+      'a cursor behind the compacted revision gets an error; one that keeps up does not',
       async store => {
         await store.commit([put('a')])
         const [slow, quick] = [store.watch(teams, 1), store.watch(teams, 1)]

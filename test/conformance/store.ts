@@ -79,7 +79,7 @@ export function storeSuite(engine: string, open: OpenStore, runs: number): void 
       const cursors = [store.watch(teams, 1), store.watch(secrets, 1)]
       const seen = new Promise<void>(resolve => cursors[0]?.wait(resolve)).then(() => store.get(secret)?.revision)
       assert.equal(await store.commit([put('a'), { type: 'put', key: secret, value: value() }]), 2)
-      assert.equal(await seen, 2, 'whoever is woken by one event reads the other')
+      assert.equal(await seen, 2, 'a consumer that is woken by one event reads the other')
       assert.deepEqual(
         cursors.flatMap(cursor => names(cursor.take(9))),
         ['2 created a', '2 created s'],
@@ -266,7 +266,7 @@ export function storeSuite(engine: string, open: OpenStore, runs: number): void 
       refusedNow(() => store.list({ bucket: teams, revision: 2 }), 'future')
     })
 
-    test('lists at any revision, by labels, range and page, and watches agree with a naive model', async () => {
+    test('lists at any revision, by labels, range and page, and watches equal a naive model', async () => {
       await fc.assert(
         fc.asyncProperty(commands, async script => {
           const store = await open({ now: () => 0 })

@@ -89,7 +89,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
   }
   const newest = async (ask: Wire) => Number((await ask(`${group}/teams`)).json.metadata.resourceVersion)
 
-  describe('what is restored', () => {
+  describe('the restored directory', () => {
     let shown: unknown
     let revision: number
     let words: string

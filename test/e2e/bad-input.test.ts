@@ -23,7 +23,7 @@ const unrecognized = (problem: string) =>
 
 type Expected = { readonly code: number; readonly reason?: string; readonly message?: RegExp }
 
-describe('bad input', { timeout: 600_000 }, () => {
+describe('invalid input', { timeout: 600_000 }, () => {
   let server: Server
   let wire: Wire
   before(async () => {
@@ -162,7 +162,7 @@ describe('bad input', { timeout: 600_000 }, () => {
     )
   })
 
-  test('wrong types, all told', async () => {
+  test('wrong types, all reported', async () => {
     const body = JSON.stringify({
       metadata: { name: 'x' },
       spec: { users: 'string', displayName: [], access: [{ verbs: 'get' }], owner: 7 },

@@ -12,7 +12,7 @@ const storeKills = 200
 const stores = 2
 
 // A test that waits for kills leaves a core to the others.
-describe('deaths', { concurrency: true, timeout: 600_000 }, () => {
+describe('crashes', { concurrency: true, timeout: 600_000 }, () => {
   test(`servers that are killed ${kills} times keep every acknowledged write, no partial one, and watches resume without a gap (seed ${seed})`, async context => {
     const each = Array.from({ length: servers }, (_, index) => runCrashes(kills / servers, `${seed}/${index}`))
     const outcomes = await Promise.all(each)

@@ -19,7 +19,7 @@ function isStatus(reply: Reply, code: number, reason: string, message: string, d
   assert.ok(reply.text.endsWith('}\n'))
 }
 
-describe('refusals', { timeout: 120_000 }, () => {
+describe('error responses', { timeout: 120_000 }, () => {
   let server: Server
   let wire: Wire
   let yetToCome: Promise<Reply>

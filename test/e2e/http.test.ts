@@ -14,7 +14,7 @@ const teams = `${group}/teams`
 const json = { 'content-type': 'application/json' }
 const tableOf = (version = 'v1') => ({ accept: `application/json;as=Table;v=${version};g=meta.k8s.io` })
 
-describe('the front door', { timeout: 120_000 }, () => {
+describe('HTTP', { timeout: 120_000 }, () => {
   let server: Server
   let wire: Wire
   before(async () => {

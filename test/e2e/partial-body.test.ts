@@ -23,7 +23,7 @@ describe('half a body over HTTP/2', { timeout: 120_000 }, () => {
     ['cancelled', constants.NGHTTP2_CANCEL],
     ['reset without an error', constants.NGHTTP2_NO_ERROR],
   ] as const)
-    test(`makes nothing: ${how}`, async () => {
+    test(`creates nothing: ${how}`, async () => {
       const socket = await openFrames(server.https)
       const head = headOf({
         ':method': 'POST',

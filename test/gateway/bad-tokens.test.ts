@@ -12,7 +12,7 @@ const b64 = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 const now = Math.floor(Date.now() / 1000)
 
-describe('bad tokens', () => {
+describe('invalid tokens', () => {
   let gateway: TestGateway
   before(async () => {
     gateway = await openTestGateway({ backend: await openBackend() })

@@ -12,7 +12,7 @@ import { openBackend, openTestGateway, type TestGateway } from './in-process.ts'
 const path = '/kubernetes/cluster/prod/api/v1/pods'
 const KiB = 1024
 
-describe('large heads', { timeout: 120_000 }, () => {
+describe('large headers', { timeout: 120_000 }, () => {
   let gateway: TestGateway
   let good: string
   const sessions: ClientHttp2Session[] = []

@@ -1,4 +1,4 @@
-// Whether all that clients were told fits one order of writes: pure, in O(n log n), because the order is known. What it finds it says in sentences.
+// Checks that all responses fit one order of writes: pure, in O(n log n), because the order is known. Violations are described as text.
 
 import { checkReads } from './check-reads.ts'
 import { checkWatches } from './check-watches.ts'
@@ -17,7 +17,7 @@ export function checkConsistency(recording: Recording): readonly Violation[] {
   const time = realTimeOf(recording, truth)
   for (const { revision, sight, writer } of truth.facts)
     if (writer && revision <= time.floor(writer.start))
-      report({ rule: 'real time', text: `${show(sight)} was asked for when ${time.floor(writer.start)} was known` })
+      report({ rule: 'real time', text: `${show(sight)} was requested when ${time.floor(writer.start)} was known` })
   checkReads(recording, truth, time, report)
   checkWatches(recording, truth, report)
   return found

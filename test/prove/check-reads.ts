@@ -12,7 +12,7 @@ export function checkReads(recording: Recording, truth: Truth, time: RealTime, r
   checkLists(recording.lists, truth, time, report)
 }
 
-/** What a name was at the revisions of an interval; undefined: not there. */
+/** The state of a name over an interval of revisions; undefined: missing. */
 function statesIn(course: readonly Fact[], from: number, to: number): (Sight | undefined)[] {
   let low = 0
   let high = course.length
@@ -72,10 +72,10 @@ function checkLists(lists: readonly List[], truth: Truth, time: RealTime, report
 
 function momentOf({ at, exact, began, start, end }: List, time: RealTime): string | undefined {
   if (exact !== undefined && at !== exact) return `should have shown ${exact}`
-  if (began !== undefined && at !== began) return `goes on where one at ${began} had stopped`
+  if (began !== undefined && at !== began) return `continues where one at ${began} had stopped`
   if (exact === undefined && began === undefined && at < time.floor(start))
     return `began when ${time.floor(start)} was known`
-  return at > time.ceiling(end) ? `was over before ${time.ceiling(end) + 1} was asked for` : undefined
+  return at > time.ceiling(end) ? `was over before ${time.ceiling(end) + 1} was requested` : undefined
 }
 
 function itemsOf(list: List, names: readonly string[], state: ReadonlyMap<string, Sight>): string | undefined {

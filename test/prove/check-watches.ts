@@ -1,4 +1,4 @@
-// The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable; and that a selection tells of nothing else.
+// The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable; and that a selector delivers nothing else.
 
 import { type Fact, isSame, show, type Truth } from './merged-history.ts'
 import type { Recording, Session, Sight, Told, Violation } from './recording.ts'
@@ -33,7 +33,7 @@ function checkSession(session: Session, facts: readonly Fact[], isResumed: boole
     if (type === 'BOOKMARK') {
       if (version < reached) return problem('bookmarkable', `a bookmark of ${version} after ${reached}`)
       if (next && next.sight.version <= version)
-        return problem('bookmarkable', `a bookmark of ${version} before ${show(next.sight)} was told`)
+        return problem('bookmarkable', `a bookmark of ${version} before ${show(next.sight)} was delivered`)
       reached = version
       continue
     }
@@ -46,7 +46,7 @@ function checkSession(session: Session, facts: readonly Fact[], isResumed: boole
       return problem('atomic', `${type} of ${show(event)} for ${next.type} of ${show(next.sight)}`)
     next = expected.next().value
   }
-  if (next && next.sight.version <= last) return problem('reliable', `${show(next.sight)} was never told`)
+  if (next && next.sight.version <= last) return problem('reliable', `${show(next.sight)} was never delivered`)
   return undefined
 }
 
@@ -55,7 +55,7 @@ function disorderIn(told: readonly Told[], from: number): Violation | undefined 
   let last = from
   for (const event of told) {
     if (event.type === 'BOOKMARK') continue
-    if (seen.has(event.version)) return { rule: 'unique', text: `${show(event)} was told twice` }
+    if (seen.has(event.version)) return { rule: 'unique', text: `${show(event)} was delivered twice` }
     if (event.version <= last) return { rule: 'ordered', text: `${show(event)} came after ${last}` }
     seen.add(event.version)
     last = event.version
@@ -65,14 +65,14 @@ function disorderIn(told: readonly Told[], from: number): Violation | undefined 
 
 const isTold = (event: Told, { type, sight }: Expected) => event.type === type && isSame(event, sight)
 
-/** What a watch of everything, or of one color, is to be told after a revision. */
+/** The events that a watch of everything, or of one color, must deliver after a revision. */
 function* eventsAfter(facts: readonly Fact[], from: number, color: string | undefined): Generator<Expected, undefined> {
   for (let index = firstAfter(facts, from); index < facts.length; index++) {
     const { isDelete, sight, before } = facts[index] as Fact
     const isIn = !isDelete && (color === undefined || sight.color === color)
     const wasIn = before !== undefined && (color === undefined || before.sight.color === color)
     if (isIn) yield { type: wasIn ? 'MODIFIED' : 'ADDED', sight }
-    // Who leaves a selection is told of as it was last seen there.
+    // An object that leaves a selection is delivered with its last visible state.
     else if (wasIn) yield { type: 'DELETED', sight: { ...before.sight, version: sight.version } }
   }
   return undefined

@@ -1,4 +1,4 @@
-// One client: picks what to ask, asks, and writes down what it was told. traffic.ts lets many of them loose on the same few names.
+// One client: chooses a request, sends it, and records the response. traffic.ts runs many of them on the same few names.
 
 import { type LeanAnswer, type LeanOptions, openLeanClient } from './lean-client.ts'
 import { sightOf, type Team, teams, teamText } from './observed-teams.ts'
@@ -134,7 +134,7 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
   }
 
   return {
-    /** Asks one thing, or the pages of one list; answers how many requests it was. */
+    /** Sends one request, or the pages of one list; returns the number of requests. */
     next(): Promise<number> {
       const kind = roll(100)
       return kind < 66 ? get() : kind < 72 ? list() : change()

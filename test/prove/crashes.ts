@@ -17,7 +17,7 @@ export type Outcome = {
   readonly kills: number
   readonly writes: number
   readonly events: number
-  /** Where it died, death by death. */
+  /** The fail point of each kill. */
   readonly at: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-// The disk fails while clients write, and comes back: refused meanwhile, nothing lost, nothing half there, no restart needed.
+// The disk fails while clients write, and recovers: writes are rejected meanwhile, nothing is lost or partial, no restart is needed.
 
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -54,7 +54,7 @@ export async function runDiskFault(fiu: Fiu, name: string, seed: string, begin: 
     }
     const to = { url: server.http, key: server.adminKey }
     const recording = await runTraffic(to, { operations: 3000, seed, clients: 16, meanwhile })
-    // One that has noticed nothing has nothing to say: then the rules find what it acknowledged.
+    // A server that has not noticed the fault reports nothing: then the rules check its acknowledgements.
     if (refusedIn(recording.writes)) await until(() => /"storage recovered/.test(server.output()))
     const problems = [
       ...checkConsistency(recording),
@@ -92,7 +92,7 @@ function problemsOf({ writes, gets }: Recording, { from, to }: Failing): Violati
   ]
 }
 
-/** The log says why when it begins and when it ends: more of it would hide the rest. */
+/** The log reports the start and the end with the reason, and nothing in between. */
 function logProblems(log: string): Violation[] {
   const [why, over] = [log.match(/"storage failed: [^;"]+;/g) ?? [], log.match(/"storage recovered/g) ?? []]
   return why.length > 0 && why.length === over.length && why.length <= 3
@@ -100,7 +100,7 @@ function logProblems(log: string): Violation[] {
     : [{ rule: 'logged', text: `${why.length} lines say why storage failed, ${over.length} that it works again` }]
 }
 
-/** What is read after a restart is what was read before it. */
+/** Reads after a restart must equal reads before it. */
 async function checkRestart(server: Server): Promise<void> {
   const state = async () => {
     const { body } = await server.request('GET', '/apis/management.platform.sh/v1/teams')
@@ -111,7 +111,7 @@ async function checkRestart(server: Server): Promise<void> {
   assert.deepEqual(await state(), before)
 }
 
-/** Patient, not forever: what does not come fails the run. */
+/** Waits for a limited time: otherwise the run fails. */
 async function until(isSo: () => boolean): Promise<void> {
   for (const end = Date.now() + 60_000; !isSo(); await pause(5))
     assert.ok(Date.now() < end, 'it did not come to this within a minute')

@@ -1,11 +1,11 @@
-// Changes sources on their way into memory, so that nothing in src/ knows of it. fail-points.ts and bugs.ts say what to change.
+// Edits sources while they are loaded, so that src/ needs no hook. fail-points.ts and bugs.ts define the edits.
 
 import { registerHooks } from 'node:module'
 
-/** `file` below src/; `from` stands in it exactly once. */
+/** `file` below src/; `from` must occur in it exactly once. */
 export type Edit = { readonly file: string; readonly from: string; readonly to: string }
 
-/** A place that has moved is told at once, by a program that does not start. */
+/** If an edit no longer matches, the program does not start and names the edit. */
 export function applyEdits(name: string, edits: readonly Edit[]): void {
   registerHooks({
     load(url, context, next) {

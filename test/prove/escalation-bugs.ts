@@ -6,7 +6,7 @@ import type { Edit } from './edits.ts'
 
 const edit = (file: string, from: string, to: string): Edit => ({ file, from, to })
 
-/** By what the server was made to do again. The number is that of the hole in the issue. */
+/** By the reintroduced behaviour. The number is that of the vulnerability in the issue. */
 export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'E1: check a role only where its rules change': [
     edit('admission/gate.ts', 'const added = kind.checkedWhole ? after : newGrants({', 'const added = newGrants({'),

@@ -1,7 +1,7 @@
-// The escalation prover by itself, for escalation/in-child.ts and for people. It prints one line of JSON: what it tried, or what it found.
-//   node test/prove/escalation-child.ts --seed S --steps N   stops after N steps, or with --seconds N after so many seconds
-//   … --only DANGER | --except DANGER,DANGER                 prepares and tries one danger, or leaves some out
-//   … --world N                                              begins with that world of the seed, to see a violation again
+// The escalation prover as a program, for escalation/in-child.ts and for people. It prints one line of JSON: its attempts, or the violation.
+//   node test/prove/escalation-child.ts --seed S --steps N   Stops after N steps, or with --seconds N after N seconds.
+//   … --only DANGER | --except DANGER,DANGER                 Tries only one attack, or leaves some out.
+//   … --world N                                              Starts with that world of the seed, to reproduce a violation.
 
 import { parseArgs } from 'node:util'
 import type { ChildReport } from './escalation/in-child.ts'

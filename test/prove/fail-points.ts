@@ -1,8 +1,8 @@
-// Places in the store at which the process can be made to die. Loaded before the server with --import.
+// Fail points of the store, at which the process can be killed. Loaded before the server with --import.
 
 import { applyEdits, type Edit } from './edits.ts'
 
-/** `soon`: what makes it come by within a second, where a server would take an hour. */
+/** `soon`: edits that make the point occur within a second instead of an hour. */
 type Point = {
   readonly file: string
   readonly at: string
@@ -22,7 +22,7 @@ const compactSoon: readonly Edit[] = [
   },
 ]
 
-/** Every `at` stands exactly once in its file; a place that has moved is told at once. */
+/** Every `at` must occur exactly once in its file; otherwise the program does not start. */
 export const points: { readonly [name: string]: Point } = {
   'before append': { file: 'sqlite/table.ts', at: "db.exec('BEGIN IMMEDIATE')\n    try {", side: 'before' },
   'in append': { file: 'sqlite/table.ts', at: 'at += row.text\n', side: 'after' },

@@ -1,4 +1,4 @@
-// Clients that hold what they are given: slow ones, silent ones, far too many, and HTTP/2 at its most wasteful. Meanwhile and afterwards the server serves the others.
+// Clients that occupy resources: slow, silent, too many, and wasteful HTTP/2. Meanwhile and afterwards the server serves other clients.
 
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
@@ -82,7 +82,7 @@ export const floods: { readonly [name: string]: { readonly size: number; readonl
   'HTTP/2 headers that go on and on': { size: 50, run: continuations },
 }
 
-/** CVE-2023-44487: each costs the client nothing, and the server whatever it has begun. */
+/** CVE-2023-44487: each costs the client nothing, and the server the started work. */
 async function rapidReset(server: Server, size: number): Promise<() => void> {
   let session: ClientHttp2Session | undefined
   for (let sent = 0; sent < size; sent++) {
@@ -132,7 +132,7 @@ async function continuations(server: Server, size: number): Promise<() => void> 
   return destroyAll(sockets)
 }
 
-/** Somebody else's key: who floods may be told to come back later. */
+/** A key of another user, because the flooding one may get 429. */
 async function bystander(server: Server): Promise<string> {
   const body = { spec: { user: 'bystander' } }
   const answer = await server.request('POST', '/apis/management.platform.sh/v1/ownedaccesskeys', { body })

@@ -1,4 +1,4 @@
-// Figures as the table of the proof says them. proofs.ts and load-proofs.ts call it.
+// Formats figures for the table of the proof. proofs.ts and load-proofs.ts call it.
 
 const format = new Intl.NumberFormat('en')
 

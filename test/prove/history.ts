@@ -1,4 +1,4 @@
-// What writers were told, and whether a server that died and came back kept to it.
+// Records acknowledged writes, and checks that a killed and restarted server has kept them.
 
 import assert from 'node:assert/strict'
 
@@ -76,7 +76,7 @@ export function openHistory() {
         }
       }
       for (const [version, name] of acknowledged)
-        assert.ok(versions.has(version), `the watch was not told of ${name} at ${version}`)
+        assert.ok(versions.has(version), `the watch did not deliver ${name} at ${version}`)
       const sorted = (all: Iterable<Seen>) => [...all].sort((one, other) => (one.name < other.name ? -1 : 1))
       assert.deepEqual(sorted(told.values()), sorted(state))
     },

@@ -1,11 +1,11 @@
-// How long requests took, as percentiles; and waiting for a moment. The loads measure with it.
+// Request latencies as percentiles, and waiting for a time. The loads measure with it.
 
 import { setTimeout as pause } from 'node:timers/promises'
 
 export type Latencies = {
   add(milliseconds: number): void
   readonly count: number
-  /** 0.99: what all but one of a hundred stay below. */
+  /** 0.99: the time that all but one of a hundred stay below. */
   at(share: number): number
 }
 

@@ -1,4 +1,4 @@
-// HTTP/1.1 over one kept connection, one request at a time, with as little work as it takes: the load is made on the same two cores. Proofs and benches use it.
+// HTTP/1.1 over one kept connection, one request at a time, with little work, because the load runs on the same two cores. Proofs and benches use it.
 
 import { createConnection } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -7,7 +7,7 @@ import { connect as connectTls } from 'node:tls'
 export type LeanAnswer = { readonly code: number; readonly text: string; readonly isLast: boolean }
 export type LeanClient = {
   ask(method: string, path: string, body?: string, type?: string): Promise<LeanAnswer>
-  /** Hands over every line of an answer that comes in chunks, until it ends. Answers the code. */
+  /** Passes on every line of a chunked response, until it ends. Returns the code. */
   follow(path: string, line: (text: string) => void): Promise<number>
   close(): void
 }
@@ -25,10 +25,13 @@ type Waiting = {
   readonly line: ((text: string) => void) | undefined
 }
 
-/** All connections are read into it, one after the other: Node would make a buffer of this size for every read, and collecting those takes the cores from whoever is measured. */
+/**
+ * A shared read buffer for all connections: Node would allocate one per read, and collecting those takes CPU time from
+ * the measured server.
+ */
 const inbox = Buffer.allocUnsafe(64 * 1024)
 
-/** The connection is made with the first request, and anew after it was lost. */
+/** The connection is opened with the first request, and again after it was lost. */
 export function openLeanClient({ url, key, ca, headers = {} }: LeanOptions): LeanClient {
   const { protocol, hostname, port, host } = new URL(url)
   const all = { Host: host, Authorization: `Bearer ${key}`, ...headers }

@@ -1,4 +1,4 @@
-// Asks /livez fifty times a second from a thread of its own, so that what is measured is not how busy the load's own thread is. load-steady.ts starts it.
+// Polls /livez fifty times a second from a separate thread, so that the load of the main thread does not affect it. load-steady.ts starts it.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-// One user sends the costliest inputs on two connections over TLS, one after the other, while /livez is asked from a thread of its own.
+// One user sends the most expensive inputs on two TLS connections, one after the other, while a thread polls /livez.
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-// A hundred thousand objects, ten thousand keys, a thousand teams: cold start, first page, selective list, and who one is by key.
+// A hundred thousand objects, ten thousand keys, a thousand teams: cold start, first page, selective list, and authentication by key.
 
 import { startServer } from '../support/server.ts'
 import { inLanes, type Latencies, openLatencies } from './latencies.ts'
@@ -50,7 +50,7 @@ export async function runMany(objects: number): Promise<Many> {
 
 export type Keys = { readonly keys: number; readonly teams: number; readonly gets: Latencies; readonly errors: number }
 
-/** Everybody with a key of their own asks who they are. */
+/** Every user sends a self review with their own key. */
 export async function runKeys(count: { readonly keys: number; readonly teams: number }): Promise<Keys> {
   const server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off'] })
   const to = { url: server.http, key: server.adminKey }
@@ -71,7 +71,7 @@ export async function runKeys(count: { readonly keys: number; readonly teams: nu
     const gets = openLatencies()
     for (const key of secrets.filter((_, index) => index % 10 === 0)) {
       const client = openLeanClient({ url: server.http, key })
-      await client.ask('GET', '/livez') // the connection is made before the clock runs
+      await client.ask('GET', '/livez') // the connection is opened before the measurement
       const started = performance.now()
       const { code } = await client.ask('POST', myself, '{}')
       gets.add(performance.now() - started)

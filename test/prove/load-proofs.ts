@@ -1,4 +1,4 @@
-// The loads and the cost prover as proofs: each has the machine to itself, because what is measured is how quick it is.
+// The loads and the cost prover as proofs: each runs alone on the machine, because it measures speed.
 
 import { proveCostInChild } from './cost/in-child.ts'
 import type { Finding } from './cost/run.ts'
@@ -32,7 +32,7 @@ async function load(seed: string, seconds: number): Promise<Line[]> {
   const grown = memory.end / memory.warm - 1
   const { live, refused, answered, writers, recovery } = overload
   const what = `2,000 requests a second over TLS for ${seconds} s`
-  // Who cannot keep up is not quick, however quick the few answers were.
+  // A server that cannot keep up is not fast, however fast its few responses were.
   const isWhole = perSecond >= 1950
   return [
     line(`${what}: rate`, '2,000 a second', `${Math.round(perSecond)} a second`, isWhole),
@@ -99,7 +99,7 @@ async function watchers(): Promise<Line[]> {
   const { watchers: many, events, told, late, slow, cut, grown } = await runWatchers()
   const what = `${counted(many, 'watcher')}, ${counted(events, 'event')}, 5 a second at most`
   return [
-    line(what, 'all told', `${told} of ${many * events} told`, told === many * events),
+    line(what, 'all told', `${told} of ${many * events} delivered`, told === many * events),
     line(`${what}: delay`, 'p99 ≤ 1 s', `p99 ${ms(late.at(0.99))}`, late.at(0.99) <= 1000),
     line(`${what}: memory`, 'bounded (≤ 256 MiB)', `${Math.round(grown / mib)} MiB more`, grown <= 256 * mib),
     line(`${slow} watchers that never read`, 'cut loose', `${cut} cut loose`, cut === slow),

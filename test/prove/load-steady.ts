@@ -1,4 +1,4 @@
-// Two thousand mixed requests a second over TLS, minute after minute; then ten times as many writers as it takes, and whether it is itself again afterwards.
+// Two thousand mixed requests a second over TLS for minutes; then ten times as many writers as the server can handle, and its recovery.
 
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { vitalsOf } from './process-health.ts'
 import { diceOf } from './seeded-random.ts'
 
 const names = 1000
-/** Longer than twice the history that a server keeps, a load comes to where as much of it goes as comes. A shorter one gets a shorter history. */
+/** After twice the server's history, compaction keeps up with new events. A shorter load gets a shorter history. */
 const long = 1200
 const merge = 'application/merge-patch+json'
 const padding = 'x'.repeat(400)
@@ -55,16 +55,16 @@ export async function runLoad(options: { readonly seconds: number; readonly over
 
 const openClients = (to: LeanOptions, count: number) => Array.from({ length: count }, () => openLeanClient(to))
 
-/** Requests are sent when they are due, however long the ones before take; how late one is counts as its own. */
+/** Requests are sent when they are due, however long earlier ones take; their delay counts. */
 async function runSteady(to: LeanOptions, seconds: number, seed: string, resident: () => number): Promise<Steady> {
   const rate = 2000
   const roll = diceOf(`${seed}/steady`)
   const free = openClients(to, 128)
   const all = [...free]
-  // Connections are kept: what it takes to make them is no part of what a request takes.
+  // Connections are kept: opening them is not part of the measured request.
   for (const client of all) await client.ask('GET', '/livez')
   const [reads, writes] = [openLatencies(), openLatencies()]
-  // The heap comes to its size in steps, the last of them after some 90 s.
+  // The heap grows to its size in steps, the last of them after some 90 s.
   const warm = (seconds > long ? long * 0.55 : seconds / 2) * 1000
   const sizes: number[] = []
   const started = performance.now()

@@ -1,4 +1,4 @@
-// Two thousand watchers of everything that happens, some that never read, and how late the others are told.
+// Two thousand watchers of all changes, some that never read, and the delay of the others.
 
 import { createConnection } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -62,7 +62,7 @@ export async function runWatchers({ watchers = 2000, events = 200, slow = 20 } =
       const wanted = told + watchers
       newest = performance.now()
       await writer.ask('POST', teams, teamText(`e${count}`, 'x', 'red'))
-      // The next one when all have been told of this one: so no event is mistaken for another.
+      // The next event follows when all have received this one, so that no event is mistaken for another.
       await waitFor(() => told >= wanted, 10_000)
       await pause(Math.max(0, 1000 / perSecond - (performance.now() - newest)))
     }
@@ -77,7 +77,7 @@ export async function runWatchers({ watchers = 2000, events = 200, slow = 20 } =
   }
 }
 
-/** They ask for the big one, and read nothing. Whether the other side has gone is seen by asking the kernel for more. */
+/** They request the large object, and read nothing. Asking the kernel for more data shows whether the peer has closed. */
 function openDeaf(url: string, key: string, count: number) {
   const { hostname, port, host } = new URL(url)
   const path = `${teams}?watch=true&fieldSelector=metadata.name%3Dbig`
@@ -92,7 +92,7 @@ function openDeaf(url: string, key: string, count: number) {
   })
   return {
     cut() {
-      // A write to one that is gone is answered with a reset, which a socket that does not read would not notice.
+      // A write to a closed peer gets a reset, which a socket that does not read would not notice.
       for (const socket of sockets) if (!socket.destroyed) socket.write('\r\n')
       return cut
     },

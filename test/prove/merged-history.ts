@@ -1,5 +1,4 @@
-// What happened, put together from all that anybody was told: one fact a revision, each with what was there before it.
-// check-consistency.ts holds everything that was read against it.
+// Merges all recorded responses into one history: one fact per revision, with the previous state. check-consistency.ts compares every read with it.
 
 import type { Recording, Sight, Violation, Write } from './recording.ts'
 
@@ -7,9 +6,9 @@ export type Fact = {
   readonly revision: number
   readonly isDelete: boolean
   readonly sight: Sight
-  /** Who was told that this is theirs. */
+  /** The clients whose acknowledged write this is. */
   writer: Write | undefined
-  /** What the name had until then. */
+  /** The previous state of the name. */
   before: Fact | undefined
 }
 
@@ -20,7 +19,7 @@ export type Truth = {
 }
 
 export const isDone = ({ code }: Write) => code >= 200 && code < 300
-/** Nobody knows whether it happened. A 503 says that it did not. */
+/** It is unknown whether it happened. A 503 says that it did not. */
 const isOpen = ({ code }: Write) => code === 0 || (code >= 500 && code !== 503)
 
 export function truthOf({ writes, sessions }: Recording, report: (found: Violation) => void): Truth {
@@ -35,7 +34,7 @@ export function truthOf({ writes, sessions }: Recording, report: (found: Violati
     if (writer && there.writer)
       report({ rule: 'one write a revision', text: `${sight.version} is ${show(there.sight)} and ${show(sight)}` })
     else if (!isSame(there.sight, sight) || there.isDelete !== isDelete)
-      report({ rule: 'atomic', text: `${sight.version} was told as ${show(there.sight)} and as ${show(sight)}` })
+      report({ rule: 'atomic', text: `${sight.version} was observed as ${show(there.sight)} and as ${show(sight)}` })
     there.writer ??= writer
   }
 
@@ -52,13 +51,13 @@ export function truthOf({ writes, sessions }: Recording, report: (found: Violati
   return { facts, courses: coursesOf(facts, writes, report) }
 }
 
-/** A deletion is answered without its revision, but with the uid of what is gone. */
+/** A deletion is acknowledged without its revision, but with the uid of the deleted object. */
 function claimDeletions(facts: readonly Fact[], writes: readonly Write[], report: (found: Violation) => void): void {
   const deletions = new Map(facts.filter(one => one.isDelete).map(one => [one.sight.uid, one]))
   for (const write of writes) {
     if (write.op !== 'delete' || !isDone(write) || write.dryRun) continue
     const fact = deletions.get(write.uid ?? '')
-    if (!fact) report({ rule: 'reliable', text: `no watch was told that ${write.name} was deleted` })
+    if (!fact) report({ rule: 'reliable', text: `no watch delivered the deletion of ${write.name}` })
     else if (fact.writer) report({ rule: 'one write a revision', text: `${write.name} was deleted twice` })
     else fact.writer = write
   }
@@ -76,7 +75,7 @@ function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (fo
     course.push(fact)
     if (!fact.writer && !open.has(fact.sight.name)) {
       const dry = sent.get(fact.sight.value)?.dryRun
-      const text = `nobody was told of having written ${show(fact.sight)}`
+      const text = `nobody got an acknowledgement for ${show(fact.sight)}`
       report({ rule: dry ? 'dry run' : 'every write has a writer', text })
     }
     const problem = problemOf(fact)
@@ -85,7 +84,7 @@ function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (fo
   return courses
 }
 
-/** How a write does not follow from what was there. */
+/** Why a write does not follow from the previous state. */
 function problemOf({ isDelete, sight, writer, before }: Fact): string | undefined {
   if (isDelete && !before) return 'was deleted without having been there'
   if (before && before.sight.uid !== sight.uid) return `took the place of ${show(before.sight)}, which was still there`

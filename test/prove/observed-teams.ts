@@ -1,4 +1,4 @@
-// How teams on the wire become what is recorded. traffic.ts and watchers.ts read answers with it.
+// Converts teams in responses to the recorded form. traffic.ts and watchers.ts use it.
 
 import type { Sight } from './recording.ts'
 

@@ -1,5 +1,5 @@
-// Power fails while the store writes: of what it wrote since its last fsync any sectors may be on the disk, and others not.
-// Every such disk is made from copies taken when the store said "durable", opened, and held to what was acknowledged.
+// Power fails while the store writes: any sectors written since its last fsync may be on the disk or not. Every such disk is built from copies taken when the
+// store reported "durable", opened, and compared with the acknowledged writes.
 
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
@@ -19,7 +19,7 @@ const logHead = 32
 const head = '{"metadata":{"resourceVersion":"'
 const keys = 5
 
-/** What lies on the disk: the database and its write-ahead log. */
+/** The files on the disk: the database and its write-ahead log. */
 type Disk = { readonly db: Buffer; readonly wal: Buffer }
 type Loss = { readonly disks: number; readonly commits: number; readonly checkpoints: number }
 
@@ -60,7 +60,7 @@ function losePower(directory: string, commits: number, roll: Dice): Loss {
     const db = new DatabaseSync(file)
     db.exec('PRAGMA wal_checkpoint(PASSIVE)')
     // The last to leave would tidy up.
-    step(`while a checkpoint was made at ${revision}`)
+    step(`during a checkpoint at ${revision}`)
     db.close()
   }
   table.close()
@@ -81,7 +81,7 @@ function batchAt(revision: number, previous: Map<string, number>, roll: Dice): R
 
 const diskOf = (file: string): Disk => ({ db: readFileSync(file), wal: readFileSync(`${file}-wal`) })
 
-/** Opens a copy as a server would, and says what is in it. */
+/** Opens a copy like a server, and returns its content. */
 function stateOf(directory: string, { db, wal }: Disk): string {
   const file = join(directory, 'copy.db')
   rmSync(`${file}-shm`, { force: true })
@@ -97,7 +97,7 @@ function stateOf(directory: string, { db, wal }: Disk): string {
 }
 
 function* lossesBetween(before: Disk, after: Disk, roll: Dice): Generator<readonly [string, Disk]> {
-  // A log that begins anew gets its head first, and an fsync, before anything else of it is written.
+  // A restarted log gets its header first, and an fsync, before anything else is written.
   const begun = { ...before, wal: withHead(before.wal, after.wal) }
   yield ['with the head of a new log', begun]
   for (const [name, wal] of tornOf(begun.wal, after.wal, roll)) yield [`log ${name}`, { ...before, wal }]
@@ -135,7 +135,7 @@ function changedSectors(before: Buffer, after: Buffer): number[] {
   return all.filter(at => !of(before, at).equals(of(after, at)))
 }
 
-/** The old bytes with some of the new sectors; what lies between and was never written is zero. */
+/** The old bytes with some of the new sectors; unwritten gaps are zero. */
 function torn(before: Buffer, after: Buffer, sectors: readonly number[]): Buffer {
   const end = Math.min(after.length, ((sectors.at(-1) ?? -1) + 1) * sector)
   const bytes = Buffer.alloc(Math.max(before.length, end))

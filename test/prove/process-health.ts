@@ -1,4 +1,4 @@
-// How a server process is: its memory, its open files, whether it still answers. Asked before and after it was mistreated.
+// The health of a server process: memory, open files, and responses, before and after a test.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,7 +9,7 @@ export type Vitals = {
   /** In bytes. */
   resident(): number
   openFiles(): number
-  /** Sentences on what is not as it should be: dead, deaf, fatter than allowed, files left open, errors that nobody caught. */
+  /** Problems as text: not running, not responding, too much memory, files left open, uncaught errors. */
   problems(allowed: { readonly growth: number }): Promise<string[]>
 }
 

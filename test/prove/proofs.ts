@@ -1,4 +1,4 @@
-// What is proven, how much of it in which size, and the line each leaves in the table. run.ts runs them.
+// The proofs, their sizes, and the line of each in the table. run.ts runs them.
 
 import { join } from 'node:path'
 import { exec } from '../support/exec.ts'
@@ -22,9 +22,9 @@ import { operationsIn, runTraffic, strangeIn } from './traffic.ts'
 
 /** `wanted` and `found` in words and figures; `kept`: whether the promise was. */
 export type Line = { readonly what: string; readonly wanted: string; readonly found: string; readonly kept: boolean }
-/** What is long is cut into pieces, which are proven side by side. */
+/** Long proofs are split into pieces that run in parallel. */
 export type Proof = { readonly part: string; readonly name: string; run(seed: string): Promise<readonly Line[]> }
-/** How much of the usual: 1 took 24 minutes on two cores, 20 takes hours, 0.1 is for a look. */
+/** The scale: 1 took 24 minutes on two cores, 20 takes hours, 0.1 is for a quick check. */
 export type Scale = number
 
 const pieces = <T>(many: number, make: (index: number) => T) => Array.from({ length: many }, (_, index) => make(index))
@@ -32,7 +32,7 @@ const pieces = <T>(many: number, make: (index: number) => T) => Array.from({ len
 export function proofsOf(scale: Scale): readonly Proof[] {
   const of = (usual: number) => Math.ceil(usual * scale)
   return [
-    // What takes longest comes first, or one core would wait for the other in the end.
+    // The longest pieces run first, so that no core is idle at the end.
     { part: 'Malice', name: 'programs', run: seed => programs(seed, of(20_000)) },
     ...pieces(escalationPieces, index => escalation(index, of(1_000_000 / escalationPieces))),
     ...pieces(of(5), index => crashes(index, scale < 1 ? of(500) : 100)),
@@ -120,7 +120,7 @@ const diskFault = (name: string): Proof => ({
   name,
   async run(seed) {
     const fiu = await openFiu()
-    const wanted = '503, reads go on, back without a restart'
+    const wanted = '503, reads work, recovers without a restart'
     if (!fiu) return [{ what: name, wanted, found: 'not run: libfiu is missing', kept: false }]
     const { refused, reads, recovery, problems } = await runDiskFault(fiu, name, seed)
     await fiu.close()

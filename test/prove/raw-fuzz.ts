@@ -1,4 +1,4 @@
-// Throws generated requests at the HTTP front over bare sockets: whatever comes, it answers what can be answered, never with a 500, and lives.
+// Sends generated requests over bare sockets: the server responds whenever possible, never with a 500, and keeps running.
 
 import { createConnection } from 'node:net'
 import type { Server } from '../support/server.ts'
@@ -55,11 +55,11 @@ export async function runRawFuzz(server: Server, requests: number, seed: string)
 
 type Exchanged = {
   readonly codes: readonly number[]
-  /** Whether the last answer said that it is the last: then what stands behind it is not answered, and was not looked at. */
+  /** Whether the last response announced the close: later requests are then neither read nor answered. */
   readonly isEnded: boolean
 }
 
-/** All that is answered until the other side closes, or nothing more comes for so long. */
+/** All responses until the peer closes, or until it is silent for the given time. */
 function exchange(at: { host: string; port: number }, bytes: Buffer, quiet: number): Promise<Exchanged> {
   return new Promise(resolve => {
     const socket = createConnection(at)

@@ -1,4 +1,4 @@
-// Requests that no client would send, as bytes: right ones with something wrong in them. raw-fuzz.ts throws them at a server.
+// Requests that no client would send, as bytes: valid ones with one defect. raw-fuzz.ts sends them to a server.
 
 import type { Dice } from './seeded-random.ts'
 
@@ -87,7 +87,7 @@ export function bend(text: string, roll: Dice): string {
   return bent.slice(0, 20_000)
 }
 
-/** One whose beginning and end are clear, and nothing else is; so that more can follow it on the connection. */
+/** A request with a clear start and end, and otherwise invalid, so that more can follow on the connection. */
 export function framedRequest(key: string, isLast: boolean, roll: Dice): Buffer {
   const [method, path, type, body] = templates[roll(templates.length)] as (typeof templates)[number]
   const target = roll(2) ? path : encodeURI(bend(path, roll).toWellFormed()).replaceAll(/[\s#]/g, '+')
@@ -127,7 +127,7 @@ const framings = [
   ],
 ]
 
-/** One of which nobody can say where it ends. */
+/** A request without a clear end. */
 export function brokenRequest(key: string, roll: Dice): Buffer {
   const whole = framedRequest(key, true, roll)
   const kind = roll(4)

@@ -1,10 +1,10 @@
-// Which revisions a request may have met: not older than what anybody knew before it began, not newer than what was begun before it ended.
+// The revisions that a request may have observed: not older than those known before it began, not newer than those begun before it ended.
 
 import type { Truth } from './merged-history.ts'
 import type { Recording } from './recording.ts'
 
 export type RealTime = {
-  /** The highest revision that anybody had been told of before this tick. */
+  /** The highest revision that any client had received before this tick. */
   floor(tick: number): number
   /** Below the lowest revision of a write that began after this tick. */
   ceiling(tick: number): number

@@ -1,7 +1,7 @@
-// What clients asked and were told, as it is recorded and checked. `start` and `end` are ticks of one counter: what ended
-// at a lower tick than another began at was over before.
+// The recorded requests and responses of clients. `start` and `end` are ticks of one counter: a request that ended at a lower tick than another began was over
+// before.
 
-/** An object as somebody saw it. */
+/** An observed object. */
 export type Sight = {
   readonly name: string
   readonly version: number
@@ -24,14 +24,14 @@ export type Write = Interval & {
   readonly expect?: number
   readonly dryRun?: boolean
   readonly code: number
-  /** What was answered; of a deletion the uid alone is known. */
+  /** The response; for a deletion only the uid is known. */
   readonly seen?: Sight
   readonly uid?: string
 }
 
 export type Get = Interval & { readonly name: string; readonly code: number; readonly seen?: Sight }
 
-/** One page. `first`: the tick at which its list began; `exact`: the version that was asked for. */
+/** One page. `first`: the tick at which its list began; `exact`: the requested version. */
 export type List = Interval & {
   readonly at: number
   readonly items: readonly Sight[]
@@ -64,9 +64,9 @@ export type Recording = {
   readonly gets: readonly Get[]
   readonly lists: readonly List[]
   readonly sessions: readonly Session[]
-  /** Where it began: nothing was there. */
+  /** The start: an empty store. */
   readonly from: number
-  /** What every watcher must have come to. */
+  /** The state that every watcher must reach. */
   readonly last: number
 }
 

@@ -1,4 +1,4 @@
-// Puts one bug after the other into a server or a store, and says which check found it, and how fast.
+// Runs a server or a store with one seeded bug after the other, and reports which check found it, and how fast.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -93,7 +93,7 @@ async function huntOnDisk(name: string, seed: string): Promise<Caught> {
 /** A hole in access control has to be found within a minute. */
 const escalationSeconds = 60
 
-/** An edit of a file that is gone would change nothing, and the hunt would prove nothing. */
+/** An edit of a missing file would change nothing, and prove nothing. */
 function checkEdits(name: string): void {
   for (const edit of bugs[name]?.edits ?? []) edited(name, edit, readFileSync(join(sources, edit.file), 'utf8'))
 }

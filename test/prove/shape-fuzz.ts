@@ -1,4 +1,4 @@
-// Feeds every reader of foreign text with bent texts of its own kind. What reaches new code is bent further (V8 says what was reached).
+// Feeds every parser with mutated texts of its format. Inputs that reach new code, according to V8 coverage, are mutated further.
 
 import { Session } from 'node:inspector/promises'
 import type { Json } from '../../src/api/object.ts'
@@ -16,7 +16,7 @@ export type Fed = {
   readonly problems: readonly string[]
 }
 
-/** As many texts are fed before it is looked at what they reached. */
+/** The number of inputs between two coverage measurements. */
 const together = 100
 const mostKept = 400
 const tooSlow = 2000

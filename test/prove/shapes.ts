@@ -1,4 +1,4 @@
-// Everything in the program that reads what others wrote, each with what it is given and what it may throw. shape-fuzz.ts feeds them.
+// Every parser of foreign input in the program, with its input and its allowed errors. shape-fuzz.ts feeds them.
 
 import { generateKeyPairSync, webcrypto } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ import { buildApiServer } from '../support/in-process.ts'
 type ErrorClass = new (...args: any[]) => Error
 export type Shape = {
   readonly seeds: readonly string[]
-  /** Errors that say what is wrong with the text. Any other is a crash. */
+  /** Errors that describe the problem of the text. Any other is a crash. */
   readonly may: readonly ErrorClass[]
   readonly read: (text: string) => unknown
 }
@@ -54,7 +54,7 @@ users: [{name: u, user: {token: t, exec: {apiVersion: client.authentication.k8s.
 const gateway =
   'listen: 127.0.0.1:1\nissuer: https://localhost\nclusters:\n  - name: a\n    kubeconfig: f\n    context: c\n'
 
-/** They open things of their own: a house that has one team. */
+/** Parsers that need state: a server with one team. */
 export async function openShapes(): Promise<{ readonly [name: string]: Shape }> {
   const apiServer = await buildApiServer()
   const key = await webcrypto.subtle.importKey('jwk', publicKey, { name: 'ECDSA', namedCurve: 'P-256' }, true, [

@@ -1,4 +1,4 @@
-// A history of half a minute instead of ten: what is left of it is as much after a minute as after an hour. Loaded before the server with --import.
+// A history of half a minute instead of ten, so that its size is stable after a minute. Loaded before the server with --import.
 
 import { applyEdits } from './edits.ts'
 

@@ -1,4 +1,4 @@
-// A bare store in a process of its own: says what it holds, then writes and says what was acknowledged, until it is killed. store-crashes.ts starts it.
+// A bare store in a separate process: reports its content, then writes and reports acknowledged writes, until it is killed. store-crashes.ts starts it.
 
 import { Buffer } from 'node:buffer'
 import { openSync, writeSync } from 'node:fs'
@@ -7,11 +7,11 @@ import { openSqliteStore } from '../../src/storage/sqlite/store.ts'
 import type { Entry, Key } from '../../src/storage/store.ts'
 
 const [file = '', said = '', seed = ''] = process.argv.slice(2)
-/** A file, because what is in it stays when this process does not. */
+/** A file, because its content outlives this process. */
 const out = openSync(said, 'w')
 const say = (line: object) => writeSync(out, `${JSON.stringify(line)}\n`)
 
-// Whoever started it may have been killed itself, and then nobody ends this.
+// The parent may have been killed, and then nobody ends this process.
 const parent = process.ppid
 setInterval(() => process.ppid === parent || process.exit(), 1000).unref()
 
@@ -26,7 +26,7 @@ const seen = ({ key, revision, text }: Entry) => ({
 
 const store = await openSqliteStore({ file, history: { minEvents: 50, minAgeMs: 0 } })
 say({ state: store.list({ bucket: 'things' }).entries.map(seen), revision: store.revision })
-// Nobody who is killed does it at the end.
+// A killed process cannot do this at its end.
 flushCompileCache()
 console.log('open')
 

@@ -1,4 +1,4 @@
-// A bare store process is killed again and again; the next one on the same file is held to what was acknowledged.
+// Kills a bare store process repeatedly, and checks that the next one on the same file has all acknowledged writes.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -12,7 +12,7 @@ import { openHistory, type Seen } from './history.ts'
 import { diceOf } from './seeded-random.ts'
 
 const program = join(import.meta.dirname, 'store-child.ts')
-/** What a child compiles, the next two hundred need not. */
+/** A compile cache for the next two hundred children. */
 const env = { ...process.env, NODE_COMPILE_CACHE: join(import.meta.dirname, '../../node_modules/.cache/compiled') }
 
 type Line = {
@@ -27,9 +27,9 @@ type Line = {
 export type StoreCrashes = {
   readonly kills: number
   readonly seed: string
-  /** What is loaded before the store, and what it finds in its environment. */
+  /** Modules to load before the store, and its environment. */
   readonly begin?: Again
-  /** Told of every death. */
+  /** Called after every kill. */
   readonly died?: () => void
 }
 

@@ -1,4 +1,4 @@
-// Clients and watchers on a real server, in the mix of etcd's Kubernetes profile, and all that they were told.
+// Clients and watchers on a real server, in the mix of etcd's Kubernetes profile, and the record of all responses.
 
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,7 +15,7 @@ export type TrafficOptions = {
   readonly clients?: number
   /** Milliseconds that watchers get to come to the end. */
   readonly patience?: number
-  /** What is done to the server meanwhile; requests go on until it is over. */
+  /** The faults for the server; requests continue until they are over. */
   readonly meanwhile?: (tape: Tape) => Promise<void>
 }
 
@@ -25,12 +25,12 @@ export type Tape = {
   readonly gets: Get[]
   readonly lists: List[]
   readonly tick: () => number
-  /** What was last seen of a name, by whomever: its version, and the whole text. */
+  /** The last observed state of a name, by any client: its version, and the whole text. */
   readonly known: Map<string, { readonly version: number; readonly text: string }>
   newest: number
 }
 
-/** The server must be new: what is there before is nobody's write. */
+/** The server must be new, because existing objects have no recorded write. */
 export async function runTraffic(server: LeanOptions, options: TrafficOptions): Promise<Recording> {
   const { operations, seed, clients = 64, patience = 20_000 } = options
   const from = await emptyAt(server)

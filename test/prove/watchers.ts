@@ -1,4 +1,4 @@
-// Watchers that leave and come back, and write down everything they are told. traffic.ts keeps some while its clients write.
+// Watchers that disconnect and reconnect, and record every event. traffic.ts runs some while its clients write.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type LeanOptions, openLeanClient } from './lean-client.ts'
@@ -15,7 +15,7 @@ export type WatcherOptions = {
   readonly color?: Color
   /** Whether every session begins with the state, as an informer without a list does. */
   readonly fromState?: boolean
-  /** Whether it stays until it is stopped: what it is not woken for, it never hears of. */
+  /** Whether it runs until it is stopped; then it sees only delivered events. */
   readonly stays?: boolean
   readonly roll: Dice
   readonly tick: () => number
@@ -72,7 +72,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   }
 
   async function run(): Promise<void> {
-    // What begins with the state does not go on from where another stopped: each is a watcher of its own.
+    // A watch that starts with the state does not continue from where another stopped: each is a separate watcher.
     for (let session = 0; !stopped; session++) {
       await follow(options.fromState ? watcher + session * 1000 : watcher)
       if (!stopped) await pause(roll(30))

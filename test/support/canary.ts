@@ -9,9 +9,9 @@ const shortest = 7
 export type Canaries = {
   /** From now on it is looked for, as it is and as others may write it. */
   note(value: string): void
-  /** The first of them that a text holds. */
+  /** The first canary in a text. */
   in(text: string | Uint8Array): string | undefined
-  /** Files below a directory that hold one, by their names; a directory that is gone holds nothing. */
+  /** Names of files below a directory that contain one; a missing directory contains none. */
   below(directory: string): string[]
 }
 
@@ -27,7 +27,8 @@ export function openCanaries(): Canaries {
       const plain = value.trim()
       if (plain.length < shortest || plain.length > 4000 || /^(.)\1*$/.test(plain)) return
       const bytes = Buffer.from(plain)
-      // Within a longer text its base64 may begin at any of three places; what depends on the neighbours is cut off.
+      // Inside a longer text its base64 may start at any of three offsets; characters that depend on the neighbours are
+      // cut off.
       const based = [0, 1, 2].map(lead =>
         Buffer.concat([Buffer.alloc(lead), bytes])
           .toString('base64')

@@ -1,4 +1,4 @@
-// One person at one command line: a home of their own and the real program, by whatever starts it. The one door of test/cli: no value or key that goes through it may be left behind (canary.test.ts).
+// One user with a home directory and the real program. All tests of test/cli use it: it checks that no value or key is left behind (canary.test.ts).
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -24,15 +24,18 @@ type Options = Pick<ExecOptions, 'stdin' | 'env'> & {
 export type CliHome = {
   readonly directory: string
   readonly env: NodeJS.ProcessEnv
-  /** In this process, with the program's own table and files: a process of its own takes a hundred times as long. */
+  /**
+   * Runs in this process, with the program's own table and files, because a separate process takes a hundred times as
+   * long.
+   */
   run(args: string | readonly string[], options?: Options): Promise<Output>
-  /** What it printed; it has to succeed. */
+  /** Returns the output; the command must succeed. */
   ok(args: string | readonly string[], options?: Options): Promise<string>
-  /** What it complained; it has to end with that code. */
+  /** Returns the errors; the command must exit with that code. */
   fails(code: number, args: string | readonly string[], options?: Options): Promise<string>
   /** The same as a process of its own. */
   exec(args: string | readonly string[], options?: Options): Promise<Output>
-  /** Goes on in the background; the test ends it. */
+  /** Runs in the background; the test ends it. */
   start(args: readonly string[], options?: Options): ChildProcess
   /** In a terminal. Needs `script`. */
   terminal(args: string | readonly string[], options?: Options): Terminal
@@ -40,14 +43,14 @@ export type CliHome = {
   by(command: readonly string[], options?: ExecOptions): Promise<Output>
   /** The same in a terminal. */
   terminalBy(command: readonly string[], options?: ExecOptions): Terminal
-  /** Every command that was started so far and that nobody typed, a line each. */
+  /** Every started command that nobody typed, one per line. */
   told(): string
   signIn(server: Server, key?: string): Promise<void>
   close(): Promise<void>
 }
 
 type HomeOptions = {
-  /** Files below the home in which a secret may be at the end: the keys of the contexts, unless a test says otherwise. */
+  /** Files below the home that may contain a secret at the end: the keys of the contexts, unless a test says otherwise. */
   readonly mayHold?: RegExp
   /** The program, where it is not the one of this checkout; a path from the home on. */
   readonly program?: string
@@ -56,7 +59,7 @@ type HomeOptions = {
 const keyFiles = /^\.local\/share\/platform\/keys\//
 const ofCheckout = join(import.meta.dirname, '../../bin/platform.js')
 
-/** A server, and somebody who is signed in to it, for all tests of a file. */
+/** A server and a signed-in user, for all tests of a file. */
 export async function signedIn(options?: ServerOptions): Promise<{ readonly server: Server; readonly home: CliHome }> {
   const server = await startServer({ inProcess: true, ...options })
   const home = await openHome()
@@ -72,7 +75,7 @@ export async function signedIn(options?: ServerOptions): Promise<{ readonly serv
   return { server, home }
 }
 
-/** Its end is a check: no value and no key that was handed to it is left in a file, here or at a server, nor was it said or an argument. */
+/** Its end is a check: no value and no key is left in a file, here or on a server, in output, or in an argument. */
 export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }: HomeOptions = {}): Promise<CliHome> {
   const directory = await mkdtemp(join(tmpdir(), 'platform-cli-'))
   const program = resolve(directory, own)
@@ -104,7 +107,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   ]
   const bin = join(aside, 'bin')
   mkdirSync(bin)
-  // What others give it as arguments nobody typed.
+  // Arguments of other programs, which nobody typed.
   const line = [process.execPath, '--import', `${teller}?log=${argv}&own`, program]
   const starter = `#!/bin/sh\nexec ${line.map(one => `'${one}'`).join(' ')} "$@"\n`
   writeFileSync(join(bin, 'platform'), starter, { mode: 0o755 })
@@ -120,7 +123,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     canaries.note(more['PLATFORM_ACCESS_KEY']?.replace(/[@#].*/, '') ?? '')
     canaries.note(more['PLATFORM_PASSPHRASE'] ?? '')
   }
-  /** What comes in by standard input or environment is a secret; what is printed as a key is one as well. */
+  /** Standard input and environment values are secrets; printed keys are as well. */
   const watched = async (args: string | readonly string[], options: Options, ended: Promise<Output>) => {
     noteKeys(options)
     if (/^(login|set|import)/.test(words(args)[0] ?? '')) canaries.note(options.stdin ?? '')
@@ -171,7 +174,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
       const how = { cwd: directory, env: all, stdio: 'pipe', detached: true } as const
       const child = spawn(process.execPath, command(args, options.imports), how)
       child.stderr.on('data', chunk => said.push(chunk))
-      // A server tells on its standard output.
+      // A server prints to its standard output.
       if (args[0] === 'serve') child.stdout.on('data', chunk => said.push(chunk))
       started.push(child)
       return child
@@ -190,7 +193,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     terminalBy: (all, options = {}) => {
       tell(all)
       noteKeys(options)
-      // Most of what is typed into a shell are commands.
+      // Most shell input is commands.
       return noted(openTerminal(all, withBin(options.env), options.cwd ?? directory), noteCanaries)
     },
     told: () => readFileSync(argv, 'utf8'),

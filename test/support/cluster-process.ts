@@ -88,7 +88,7 @@ export async function killProgram(child: ChildProcess | undefined, signal: NodeJ
 
 export type Started = { readonly child: ChildProcess; readonly found: string; printed(): string }
 
-/** Resolves once it has printed what is looked for. */
+/** Resolves once it has printed the expected text. */
 export function startProgram(args: readonly string[], look: RegExp): Promise<Started> {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] } })
   let printed = ''

@@ -27,7 +27,7 @@ export type Cluster = {
 /** Real ones are large and slow to start. */
 export const sideBySide = (wanted: number): number => (kubeBinaries ? 1 : wanted)
 
-/** Real ones are used again, emptied: starting one takes seconds. */
+/** Real ones are reused after a cleanup, because a start takes seconds. */
 const idle: KubeCluster[] = []
 
 async function openKube(binaries: KubeBinaries): Promise<Cluster> {
@@ -121,7 +121,7 @@ export function people({ resources }: { readonly resources: Resources }) {
   }
 }
 
-/** Waits for what must become true; looks every few milliseconds. */
+/** Waits for a condition, and checks it every few milliseconds. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | false>,

@@ -1,6 +1,6 @@
 // CPU time, in milliseconds of a reference machine, so that a limit on it does not depend on the speed of this one.
 
-/** What the reference work takes on the machine that the limits were measured on: 2 cores of a Neoverse N1, Node 24. */
+/** The time of the reference work on the machine of the measured limits: 2 cores of a Neoverse N1, Node 24. */
 const referenceMilliseconds = 35
 /** The CPU clock may advance in steps of 4 ms: shorter work would not be measured, but rounded. */
 const rounds = 4

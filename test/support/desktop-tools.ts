@@ -1,4 +1,4 @@
-// What people have on their desktops and a build machine has not: zsh, fish, and a keyring behind a session bus. Fetched as kubectl is.
+// Tools that desktops have and build machines lack: zsh, fish, and a keyring behind a session bus. Fetched like kubectl.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
@@ -19,7 +19,7 @@ export type Desktop = {
   readonly env: { readonly PATH: string; readonly LD_LIBRARY_PATH: string }
 }
 
-/** undefined where this machine is no Debian, or its archive cannot be reached. */
+/** undefined if this machine does not run Debian, or its archive is unreachable. */
 export async function findDesktop(): Promise<Desktop | undefined> {
   return (await search()) ?? (await fetchDesktop())
 }
@@ -37,7 +37,7 @@ async function search(): Promise<Desktop | undefined> {
   const name = names.find(one => one.startsWith('zsh-'))
   if (!name) return undefined
   const tree = join(cache, name)
-  // fish takes itself for moved, and finds its functions, where both of its directories are beside it.
+  // fish finds its functions in a moved installation only if both of its directories are beside it.
   await mkdir(join(tree, 'usr/etc/fish'), { recursive: true })
   const directories = (await readdir(join(tree, 'usr/lib'))).filter(one => one.endsWith('-linux-gnu'))
   const libraries = directories.map(one => join(tree, 'usr/lib', one))
@@ -45,14 +45,14 @@ async function search(): Promise<Desktop | undefined> {
   return { tree, env: { PATH: paths.join(':'), LD_LIBRARY_PATH: libraries.join(':') } }
 }
 
-/** Declares tests that need one of its programs, or the one that says why not. */
+/** Declares tests that need one of its programs, or one test with the reason why not. */
 export function withDesktop(desktop: Desktop | undefined, program: string, declare: (desktop: Desktop) => void): void {
   const isThere = desktop && ['bin', 'usr/bin'].some(one => existsSync(join(desktop.tree, one, program)))
   if (isThere) declare(desktop)
   else notRun(program)
 }
 
-/** A session bus with an unlocked keyring behind it, for as long as `commands` run in a home, reading `stdin`; answers what they printed. */
+/** A session bus with an unlocked keyring while `commands` run in a home, with `stdin`; returns their output. */
 export function inSession({ tree, env }: Desktop, { directory: home, by }: CliHome, commands: string, stdin: string) {
   const run = join(home, 'run')
   mkdirSync(run, { recursive: true, mode: 0o700 })

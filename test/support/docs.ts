@@ -58,11 +58,11 @@ const toDocument = (printed: string, { https, http, gateway }: Ports) =>
   printed.replaceAll(`:${https}`, ':8443').replaceAll(`:${http}`, ':8080').replaceAll(`:${gateway}`, ':9443')
 
 export type Shell = {
-  /** What the commands printed, errors included. They all have to succeed. */
+  /** Returns the output of the commands, errors included. All must succeed. */
   run(commands: string): Promise<string>
-  /** Starts what goes on, and waits until it has printed what is expected. */
+  /** Starts a background command, and waits until it has printed the expected text. */
   start(command: string, expected: string): Promise<void>
-  /** Ends what was started, as Ctrl-C does, and removes everything. */
+  /** Ends started programs like Ctrl-C, and removes everything. */
   close(): Promise<void>
 }
 
@@ -102,7 +102,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
       const script = join(home, `${count}.sh`)
       writeFileSync(script, toTest(commands, ports))
       const before = printed.text().length
-      // Sourced, so that variables stay; the marker ends what it printed.
+      // Sourced, so that variables stay; the marker ends the output.
       shell.stdin.write(`. ${script} </dev/null\nprintf '\\0%s\\n' ${count}\n`)
       const whole = await printed.until(text => text.endsWith(mark), 90_000)
       assert.ok(whole.endsWith(mark), `these commands failed:\n${commands}\nthey printed:\n${whole.slice(before)}`)

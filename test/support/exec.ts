@@ -1,4 +1,4 @@
-// Runs a program to its end and gives what it printed. Used by the finders of tools and by the kubectl tests.
+// Runs a program and returns its output. The tool finders and the kubectl tests use it.
 
 import { spawn } from 'node:child_process'
 
@@ -10,7 +10,10 @@ export type ExecOptions = {
   readonly timeout?: number
 }
 
-/** Never rejects for a failing program: its code says so. A program that cannot be started answers 127, one that hangs 124. */
+/**
+ * Never rejects for a failing program: returns its code. A program that cannot be started returns 127, one that hangs
+ * 124.
+ */
 export function exec(file: string, args: readonly string[], options: ExecOptions = {}): Promise<Output> {
   return new Promise(resolve => {
     const child = spawn(file, args, {
@@ -33,7 +36,7 @@ export function exec(file: string, args: readonly string[], options: ExecOptions
     child.stderr.on('data', chunk => err.push(chunk))
     child.on('error', error => end(127, error.message))
     child.on('close', code => (late ? end(124, `\n${file} did not end in time`) : end(code ?? 1)))
-    // A program that does not read its input closes the pipe: its exit code tells the story.
+    // A program that does not read its input closes the pipe: its exit code is the result.
     child.stdin.on('error', () => {})
     child.stdin.end(options.stdin ?? '')
   })

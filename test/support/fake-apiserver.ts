@@ -1,4 +1,4 @@
-// The API server of fake-kube.ts: wants what a real one wants, and serves the syncer's kinds much as one does, on data that etcd keeps.
+// The API server of fake-kube.ts: requires the same flags as a real one, and serves the syncer's kinds on data that etcd keeps.
 
 import { createPrivateKey } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ export async function serveApi(flag: (name: string) => string, refuse: Refuse): 
   if (!/^\d+\.\d+\.\d+\.\d+\/\d+$/.test(flag('service-cluster-ip-range'))) refuse('--service-cluster-ip-range')
   if (new URL(flag('service-account-issuer')).protocol !== 'https:') refuse('--service-account-issuer must be https')
   for (const name of ['service-account-key-file', 'service-account-signing-key-file'])
-    if (createPrivateKey(readFileSync(flag(name))).asymmetricKeyType !== 'rsa') refuse(`--${name} is no key`)
+    if (createPrivateKey(readFileSync(flag(name))).asymmetricKeyType !== 'rsa') refuse(`--${name} is not a key`)
   const [token = '', user, uid, groups] = readFileSync(flag('token-auth-file'), 'utf8').trim().split(',')
   if (!token || !user || !uid || !groups) refuse('--token-auth-file needs token, user, uid and groups')
   if (flag('authorization-mode') !== 'AlwaysAllow') refuse('nobody here has rights')
@@ -82,7 +82,7 @@ export async function serveApi(flag: (name: string) => string, refuse: Refuse): 
 
 type Listed = { readonly items?: readonly { readonly kind?: string; readonly apiVersion?: string }[] }
 
-/** What is in a list does not say what it is: the list does. */
+/** Items of a list have no kind: the list has it. */
 function listed(body: string): object {
   const answer = JSON.parse(body) as Listed
   return answer.items ? { ...answer, items: answer.items.map(({ kind: _, apiVersion: __, ...item }) => item) } : answer

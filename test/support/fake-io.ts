@@ -1,4 +1,4 @@
-// A world for commands under test: what they print is kept, the files are the ones a test gives.
+// A fake host for commands under test: output is recorded, and files come from the test.
 
 import type { Io } from '../../src/host/command.ts'
 

@@ -20,14 +20,14 @@ const documented: { readonly [role: string]: readonly string[] } = {
 
 const [, , role = '', ...args] = process.argv
 const flags = new Map(args.map(readFlag))
-// Who starts it can see how often, and that nobody else was asked instead.
+// The starter can see how often it ran, and that no other binary was used.
 if (process.env['FAKE_KUBE_LOG']) appendFileSync(process.env['FAKE_KUBE_LOG'], `${role}\n`)
 if (role === 'etcd') etcd()
 // The one is small, and started often.
 else await (await import('./fake-apiserver.ts')).serveApi(flag, refuse)
 
 function readFlag(text: string): [string, string] {
-  const [, name = '', value = ''] = /^--([a-z-]+)=(.*)$/s.exec(text) ?? refuse(`${text} is no flag`)
+  const [, name = '', value = ''] = /^--([a-z-]+)=(.*)$/s.exec(text) ?? refuse(`${text} is not a flag`)
   if (!documented[role]?.includes(name)) refuse(`unknown flag: --${name}`)
   return [name, value]
 }
@@ -41,7 +41,7 @@ function flag(name: string): string {
   return flags.get(name) ?? refuse(`--${name} must be set`)
 }
 
-/** etcd keeps the data, as the real one does: whoever asks is told where. `since` is when it first said that it is well. */
+/** etcd keeps the data, like the real one, and returns its address. `since` is when it first reported healthy. */
 function etcd(): void {
   const directory = flag('data-dir')
   mkdirSync(directory, { recursive: true })

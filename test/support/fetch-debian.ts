@@ -17,7 +17,7 @@ export type Wanted = {
 
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg'
 
-/** Leaves nothing behind where the machine has no apt, no archive or no network: the caller looks at what is there. */
+/** Leaves nothing behind if the machine has no apt, archive or network: the caller checks the result. */
 export async function fetchDebian(wanted: Wanted): Promise<void> {
   await mkdir(wanted.cache, { recursive: true })
   const unlock = await lock(join(wanted.cache, `${wanted.name}.lock`))
@@ -96,7 +96,7 @@ APT::Sandbox::User "root";
   return conf
 }
 
-/** One at a time: the others wait, and take over from one that died. Should two slip through, the rename stays whole. */
+/** One at a time: others wait, and take over from one that died. If two run concurrently, the rename is atomic. */
 async function lock(file: string): Promise<() => Promise<void>> {
   for (;;) {
     try {

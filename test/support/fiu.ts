@@ -12,7 +12,7 @@ const cache = join(import.meta.dirname, '../../node_modules/.cache/platform-tool
 const suites = [['trixie', 'bookworm']]
 
 export type Fiu = {
-  /** What a program is started with so that its calls can be made to fail. */
+  /** The environment of a program whose system calls can fail on demand. */
   readonly begin: Again
   /** The environment of a program whose calls fail from its start on. */
   failing(point: string, errno: number): NodeJS.ProcessEnv

@@ -1,9 +1,9 @@
-// HTTP/2 frame by frame, for what no client sends. Called by tests of listeners and of shared connections.
+// HTTP/2 frame by frame, for input that no client sends. Tests of listeners and of shared connections use it.
 
 import { once } from 'node:events'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 
-/** A frame of HTTP/2, for what no library sends. */
+/** An HTTP/2 frame, for input that no library sends. */
 export function frame(type: number, flags: number, stream: number, body: Buffer): Buffer {
   const head = Buffer.alloc(9)
   head.writeUIntBE(body.length, 0, 3)

@@ -1,4 +1,4 @@
-// A house without a program: registry, authentication and, if wanted, the HTTP front, in this process, with a clock that tests move.
+// A server in this process: registry, authentication and, if wanted, HTTP, with a clock that tests control.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -39,15 +39,15 @@ export type BuildOptions = {
   readonly kinds?: readonly Kind[]
   /** Instead of the server's own kinds. */
   readonly onlyKinds?: readonly Kind[]
-  /** Answers permission questions that the verbs ask; default: yes. */
+  /** Answers permission questions of the verbs; default: yes. */
   readonly authorize?: (caller: Caller, question: Question) => Decision
   readonly random?: (size: number) => Uint8Array
   readonly collect?: boolean
-  /** Of an sqlite store that outlives the house; default: one of its own. */
+  /** The directory of an sqlite store that outlives the server; default: its own. */
   readonly directory?: string
   /** Most seconds a direct-cluster token may live. */
   readonly maxTokenTTL?: number
-  /** Default: one that stands still until it is moved. */
+  /** Default: a clock that stands still until a test moves it. */
   readonly clock?: Clock
 }
 
@@ -63,16 +63,16 @@ export type ApiServer = {
   readonly indexed: Registry['indexed']
   readonly internalClient: Resources
   readonly write: Registry['write']
-  /** What is stored of an object, sealed fields opened: what no door shows. */
+  /** The stored object with encrypted fields decrypted, which no response shows. */
   opened(kind: Kind, ref: Ref): Resource
-  /** Whose activity was said to be of no interest any more. */
+  /** The ids whose activity is no longer needed. */
   readonly unused: readonly string[]
-  /** Resolves once the collector has nothing left to do with what it has seen. */
+  /** Resolves once the collector has processed everything it has seen. */
   settled(): Promise<void>
   close(): Promise<void>
 }
 
-/** Signs nothing that counts: what tokens are is tested against a whole server. */
+/** Signs no valid tokens: tokens are tested with a whole server. */
 const issuer: Issuer = {
   sign: async () => ({ token: 'signed', expires: 0 }),
   metadata: () => ({}),
@@ -86,7 +86,7 @@ const admin: Caller = {
   groups: ['system:authenticated', 'platform:user:admin'],
 }
 
-/** History of a minute, and no more: moving the clock and writing makes what came before too old. */
+/** A history of one minute: moving the clock and writing compacts earlier revisions. */
 export const historySeconds = 60
 
 export async function buildApiServer(
@@ -196,7 +196,7 @@ export async function buildApiServer(
   }
 }
 
-/** Whoever comes may do what they ask: permissions are the subject of other tests. */
+/** Allows every request: other tests cover permissions. */
 const openDoor = {
   authorize: () => ({ answer: 'yes', reason: '' }),
   decide: () => ({ allowed: true, reason: '' }),
@@ -204,7 +204,7 @@ const openDoor = {
 
 export type Front = { readonly url: string; readonly limits: InflightLimits; close(): Promise<void> }
 
-/** The real HTTP front before a house, on loopback; whoever comes is the caller. */
+/** The real HTTP server for an in-process server, on loopback; every client is the caller. */
 export async function openFront(
   apiServer: ApiServer & { readonly kinds: readonly Kind[] },
   caller: Caller = admin,
@@ -263,7 +263,7 @@ export async function openFront(
   }
 }
 
-/** The same house seen through the client and the HTTP front. */
+/** The same server through the client and HTTP. */
 export async function openRemoteHouse(
   options: BuildOptions = {},
 ): Promise<ApiServer & { readonly kinds: readonly Kind[] }> {
@@ -298,7 +298,7 @@ async function openStore(engine: 'memory' | 'sqlite', { now }: Clock, kept?: str
   return { store, forget: async () => kept ?? rm(directory, { recursive: true, force: true }) }
 }
 
-/** What fails behind a request's back fails the test run loudly. */
+/** A failure in the background fails the test run. */
 function fail(error: unknown): void {
   console.error('in the house:', error)
 }

@@ -1,4 +1,4 @@
-// How etcd and a Kubernetes API server are started, as their documentation says, and how one reaches them. kube-cluster.ts asks.
+// The arguments of etcd and a Kubernetes API server, as documented, and their addresses. kube-cluster.ts uses it.
 
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { freePort } from './ports.ts'
 /** How its API server differs from one that lets everybody do everything. */
 export type KubeWishes = { readonly authorization?: 'AlwaysAllow' | 'RBAC'; readonly flags?: readonly string[] }
 
-/** What outlives a restart: places, keys and who one is. */
+/** State that outlives a restart: addresses, keys and credentials. */
 export async function prepareKube(directory: string, { authorization = 'AlwaysAllow', flags = [] }: KubeWishes = {}) {
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()]
   const [store, own] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`]
@@ -34,8 +34,8 @@ export async function prepareKube(directory: string, { authorization = 'AlwaysAl
   ]
   const apiserverArgs = [
     `--etcd-servers=${store}`,
-    // Told where it is: where there is only loopback it finds no address of its own. And as that is no address for
-    // endpoints, it makes none for itself.
+    // The address is set explicitly, because with only loopback it finds none. As loopback is not valid for endpoints,
+    // it creates none for itself.
     ...['--bind-address=127.0.0.1', '--advertise-address=127.0.0.1', '--endpoint-reconciler-type=none'],
     `--secure-port=${port}`,
     ...[`--tls-cert-file=${write('tls.crt', certificate)}`, `--tls-private-key-file=${write('tls.key', key)}`],
@@ -43,7 +43,7 @@ export async function prepareKube(directory: string, { authorization = 'AlwaysAl
     `--authorization-mode=${authorization}`,
     ...[`--service-account-key-file=${account}`, `--service-account-signing-key-file=${account}`],
     ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.96.0.0/16'],
-    // Nobody here makes the accounts that it would look for.
+    // The accounts that it would look for do not exist here.
     '--disable-admission-plugins=ServiceAccount',
     ...flags,
   ]

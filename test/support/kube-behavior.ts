@@ -1,4 +1,4 @@
-// What a real Kubernetes API server adds to objects, refuses and takes away, as far as the suites can see it. fake-kube.ts serves it.
+// Fields that a real Kubernetes API server adds, and requests that it rejects, as far as the suites can see. fake-kube.ts serves it.
 
 import { isIPv4 } from 'node:net'
 import { invalidValue } from '../../src/api/errors.ts'

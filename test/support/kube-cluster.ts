@@ -18,16 +18,16 @@ const { KUBE_APISERVER: apiserver, ETCD: etcd, KUBE_WITHIN: within = '60000' } =
 /** Without them the suites run against this project's own server. */
 export const kubeBinaries: KubeBinaries | undefined = apiserver && etcd ? { apiserver, etcd } : undefined
 
-/** Namespaces that the suites speak of; real servers want them made first. */
+/** Namespaces of the suites, which real servers must have. */
 export const kubeNamespaces = ['default', 'team', 'team-default', 'other', 'c', 'b-x-c']
 const mostSaid = 40
 
 export type KubeCluster = {
   readonly access: Access
   readonly kubeconfig: string
-  /** Of what runs now, etcd first. */
+  /** The running processes, etcd first. */
   pids(): readonly number[]
-  /** Again, at the same address and on the same data. Rejects with what they said where one ends or is not ready in time. */
+  /** Restarts at the same address and on the same data. Rejects with the output if one exits or is not ready in time. */
   start(): Promise<void>
   /** Both, without warning. */
   kill(): Promise<void>

@@ -1,4 +1,4 @@
-// One kubectl at one server, in a home of its own: what every kubectl test types its commands into.
+// One kubectl with one server, in a home of its own. All kubectl tests use it.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -21,14 +21,14 @@ export type Session = {
   /** A directory for a test's files. */
   readonly home: string
   run(command: Command, options?: CommandOptions): Promise<Output>
-  /** What it printed; the command has to succeed. */
+  /** Returns the output; the command must succeed. */
   ok(command: Command, options?: CommandOptions): Promise<string>
-  /** What it complained; the command has to fail, with that code. */
+  /** Returns the errors; the command must fail with that code. */
   fails(command: Command, options?: CommandOptions & { readonly code?: number }): Promise<string>
   /** The answer to a command as an object; the command gets `-o json`. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
   json(command: Command, options?: CommandOptions): Promise<any>
-  /** Starts a command that goes on, gives its lines as they come, and ends it when the loop is left. */
+  /** Starts a long-running command, yields its lines, and ends it when the loop is left. */
   lines(command: Command): AsyncGenerator<string>
   file(name: string, content: unknown): Promise<string>
   close(): Promise<void>

@@ -1,11 +1,11 @@
-// A program that takes locks whenever it is told to, and says whether it was alone with each. lock.test.ts starts two of them.
+// A program that takes locks on demand, and reports whether it was alone with each. file-lock.test.ts starts two of them.
 
 import { mkdir, rmdir, stat } from 'node:fs/promises'
 import { locked } from '../../src/host/file-lock.ts'
 
 const options = { notify: () => {}, staleAfter: 1000, touchEvery: 20 }
 
-/** Whether nobody else was inside. */
+/** Whether no other process held the lock. */
 async function take(path: string): Promise<boolean> {
   const work = async () => {
     const inside = `${path}.inside`

@@ -1,4 +1,4 @@
-// What a test says where something it needs is not on this machine: a skip with the reason, in CI a failure.
+// Handles a missing tool: skips the test with the reason, and fails it in CI.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

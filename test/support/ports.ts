@@ -1,10 +1,10 @@
-// Ports for what has to be told its port beforehand. Everything else listens on 0.
+// Free ports for programs that need a fixed port. Everything else listens on 0.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below what systems give to outgoing connections: a port of theirs may be taken by any client between finding and using it.
+// Below the range of outgoing connections, whose ports any client may take between finding and using one.
 const [first, last] = [10_000, 32_000]
 
 /**

@@ -130,5 +130,5 @@ export const codeProse: Extract = text => {
   return pieces.map(([line, words]) => [line, blanked(words)])
 }
 
-/** Regular expressions are not told from divisions: one with a quote in it may hide a text. */
+/** Regular expressions look like divisions: one with a quote in it may hide a text. */
 const tokens = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`/g

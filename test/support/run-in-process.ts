@@ -1,4 +1,4 @@
-// A command in this very process, with the program's own table, files and keychain, in the home of somebody. cli-home.ts calls it.
+// Runs a command in this process, with the program's own table, files and keychain, in a given home. cli-home.ts calls it.
 
 import { resolve } from 'node:path'
 import { runCommand } from '../../src/cli/run-command.ts'
@@ -14,7 +14,7 @@ type Here = {
   readonly env: NodeJS.ProcessEnv
   readonly directory: string
   readonly stdin: string
-  /** Told of what it starts. */
+  /** Called for each started program. */
   readonly tell: (command: readonly string[]) => void
 }
 
@@ -41,7 +41,7 @@ export async function runHere(args: readonly string[], { env, directory, stdin, 
           if (shown) keep(Buffer.from(shown))
           return new Uint8Array()
         }
-      // What it prints belongs to the command, and not to this process.
+      // Its output belongs to the command, and not to this process.
       const through = {
         out: kept(ownOut, chunk => out.push(chunk)),
         err: kept(ownErr, chunk => err.push(chunk.toString())),

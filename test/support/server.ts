@@ -18,7 +18,7 @@ export type ServerOptions = {
   readonly args?: readonly string[]
   /** One that was used before; by default an empty one of its own. */
   readonly directory?: string
-  /** What is loaded before it, and what it finds in its environment. */
+  /** Modules to load before the program, and its environment. */
   readonly begin?: Again
   /** Runs it in this process, which is faster. It cannot crash then. */
   readonly inProcess?: boolean
@@ -39,20 +39,20 @@ export type Server = {
   restart(meanwhile?: () => Promise<void>): Promise<void>
   /** Everything the running program has printed so far. */
   output(): string
-  /** The same, and what those printed that ran here before it. */
+  /** The same, with the output of earlier programs in this directory. */
   said(): string
   /** Ends it without warning if it still runs, and starts it again on the same directory and ports. */
   crash(again: Again): Promise<void>
   /** Resolves when it has ended by itself; dies at once if it has not. */
   died(): Promise<void>
   die(): Promise<void>
-  /** Asks it to end, checks that it ended well, and removes its directory. */
+  /** Stops it, checks that it exited cleanly, and removes its directory. */
   stop(): Promise<void>
   /** Ends it without warning, and removes its directory. */
   kill(): Promise<void>
 }
 
-/** What it is started with: modules that are loaded before it, and variables. */
+/** Start options: modules to load before the program, and variables. */
 export type Again = { readonly imports?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
@@ -60,7 +60,7 @@ const program = join(import.meta.dirname, '../../bin/platform.js')
 const flags = ['--max-semi-space-size=32']
 const within = 60_000
 
-/** Those of this process that have not been stopped: who looks for what was left behind looks at all of them. */
+/** Running servers of this process, for checks of leftover data. */
 export const startedServers: ReadonlySet<Server> = new Set()
 const started = startedServers as Set<Server>
 
@@ -164,7 +164,7 @@ async function run(args: readonly string[], { imports = [], env = {} }: Again = 
       clearTimeout(timer)
       fail(`ended with ${signal ?? code}`)
     })
-    // Looked for until it is there, and no longer: a server under load says a lot, and is measured by whoever reads this.
+    // Searched until found, and no longer: a server under load prints a lot, and this process measures it.
     let isReady = false
     const look = (chunk: Buffer) => {
       printed += chunk

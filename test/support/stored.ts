@@ -1,4 +1,4 @@
-// Changes what is stored of an object, in the file itself: on purpose, so that its checksum is right.
+// Changes a stored object in the database file, with a correct checksum.
 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

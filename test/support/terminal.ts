@@ -1,11 +1,11 @@
-// A terminal for a program that asks: what it shows can be waited for, and what is typed goes to it. cli-home.ts and the tests of `storage` open one.
+// A terminal for a program that prompts: tests wait for output and send input. cli-home.ts and the tests of `storage` open one.
 
 import { spawn } from 'node:child_process'
 import { exec } from './exec.ts'
 import { notRun } from './missing-tool.ts'
 
 export type Terminal = {
-  /** Resolves once it has printed that, looking only at what came after the last answer. */
+  /** Resolves once it has printed that text after the last input. */
   sees(text: RegExp): Promise<string>
   type(text: string): void
   /** Ends the program, if it still runs. */
@@ -13,7 +13,7 @@ export type Terminal = {
   readonly ended: Promise<{ readonly code: number; readonly text: string }>
 }
 
-/** `script` gives the program a terminal; what is typed into its input is typed there. */
+/** `script` gives the program a terminal; its input is typed there. */
 export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Terminal {
   const line = command.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
   const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...env, SHELL: '/bin/sh' }, cwd })
@@ -50,7 +50,7 @@ export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv,
   }
 }
 
-/** Declares tests that need a terminal, or the one that says why not. */
+/** Declares tests that need a terminal, or one test with the reason why not. */
 export async function withTerminal(declare: () => void): Promise<void> {
   const { code } = await exec('script', ['--version'])
   if (code === 0) declare()

@@ -1,4 +1,4 @@
-// Requests as bytes: any method, any header, any body, over plain HTTP or TLS, and bare sockets for what no client would send.
+// Requests as bytes: any method, header and body, over plain HTTP or TLS, and bare sockets for invalid input.
 
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
@@ -51,7 +51,7 @@ export function openWire(
       ...(over === 'https' ? { ca: server.ca, servername: 'localhost' } : {}),
     }
     const call = (over === 'https' ? httpsRequest : httpRequest)({ ...options, host: at.hostname, port: at.port, path })
-    // A server that refuses early closes while the body is still on its way; its answer is what counts.
+    // A server that rejects early closes while the body is still being sent; only its response matters.
     call.on('error', () => {})
     call.end(body)
     const [response] = (await once(call, 'response')) as [IncomingMessage]
@@ -113,7 +113,7 @@ export async function openBare(url: string, tls?: { readonly ca: string }): Prom
   return { socket, until: text => wait(() => closed || seen.includes(text)), ended: () => wait(() => closed) }
 }
 
-/** Asks again and again until it is so, for thirty seconds at most: a loop must not outlive its test. */
+/** Repeats until the condition holds, for thirty seconds at most: a loop must not outlive its test. */
 export async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 30_000; !(await isSo()); await wait(10))
     if (performance.now() > end) throw new Error(`it did not come to this: ${what}`)

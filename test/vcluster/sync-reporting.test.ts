@@ -69,7 +69,7 @@ function stamping(): { readonly host: Resources; readonly stamps: () => number }
   return { host, stamps: () => stamps }
 }
 
-describe('the syncer tells', { timeout: 120_000 }, () => {
+describe('the syncer reports', { timeout: 120_000 }, () => {
   beforeEach(async () => {
     clusters = await Promise.all([openCluster(), openCluster()])
     logged = []

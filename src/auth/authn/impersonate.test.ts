@@ -21,7 +21,7 @@ test('a header that is not valid UTF-8 is 400', () => {
     assert.throws(() => act({ 'impersonate-user': 'ada', [name]: 'zo\xeb' }), { code: 400 }, name)
 })
 
-test('the key of an extra is percent-encoded; what cannot be decoded is 400', () => {
+test('the key of an extra is percent-encoded; an invalid encoding is 400', () => {
   const { extra } = act({ 'impersonate-user': 'ada', 'impersonate-extra-example.com%2fteam': 'web' })
   assert.deepEqual(extra, { 'example.com/team': ['web'] })
   for (const key of ['%', '%zz', '%ff'])

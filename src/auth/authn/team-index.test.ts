@@ -6,7 +6,7 @@ import { buildApiServer } from '../../../test/support/in-process.ts'
 import { Team } from '../../kinds/team.ts'
 import { openTeamIndex } from './team-index.ts'
 
-test('the other name of a team is known whatever its labels and annotations are called (D23)', async () => {
+test('the username of a team is found whatever its labels and annotations contain (D23)', async () => {
   const apiServer = await buildApiServer()
   const marked = { username: 'web' }
   const made: [string, object][] = [
@@ -30,7 +30,7 @@ test('the other name of a team is known whatever its labels and annotations are 
   await apiServer.close()
 })
 
-test('a write of a team tells of it only when somebody may have won or lost something, and moves only whom it concerns', async () => {
+test('a write of a team notifies only if permissions may have changed, and updates only the affected users', async () => {
   const apiServer = await buildApiServer()
   const callers = [
     { username: 'ada', groups: [] },

@@ -7,7 +7,7 @@ import { missingRules } from './rbac-rules.ts'
 
 const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`)
 
-test('a rule that stands for millions of parts is held by one rule that covers it, or missing as a whole', () => {
+test('a rule with millions of parts is covered by a single rule, or missing as a whole', () => {
   const large = { verbs: words(1000), apiGroups: words(1000), resources: words(1000) }
   const used = cpuMilliseconds(() => {
     assert.deepEqual(missingRules([{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }], [large]), [])

@@ -7,7 +7,7 @@ import type { Scope, ScopeRule } from '../../api/caller.ts'
 import { allows, isNoWider } from './scope.ts'
 import type { Request } from './scope-rules.ts'
 
-test('a group or a role named like a member of every object opens nothing (D25)', () => {
+test('a group or role named like an inherited object member grants nothing (D25)', () => {
   for (const word of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
     const act = { verb: 'create', group: word, resource: 'length', namespace: '' }
     assert.equal(allows({ roles: [{ role: 'platform-cli' }] }, { target: 'Management', act }), undefined, word)

@@ -114,7 +114,7 @@ const refused: { readonly [name: string]: string } = {
   'nothing at all': '',
 }
 
-test('a token that is as it should be counts, and says whose it is', async () => {
+test('a valid token is accepted, with its holder', async () => {
   assert.equal(JSON.stringify(await verifyToken(good, options)), JSON.stringify(claims))
   const soon = { ...options, now: () => now - 59_000 }
   assert.equal((await verifyToken(good, soon)).sub, 'ada')
@@ -129,7 +129,7 @@ for (const [name, token] of Object.entries(refused))
     })
   })
 
-test('there are at least 40 kinds of refusal', () => {
+test('there are at least 40 kinds of rejection', () => {
   assert.ok(Object.keys(refused).length >= 40)
 })
 
@@ -138,7 +138,7 @@ test('a token is valid for five seconds after its end, because clocks differ (D7
   assert.equal((await verifyToken(ended, options)).sub, claims.sub)
 })
 
-test('a key that is gone from the set of the issuer takes its tokens with it', async () => {
+test('removing a key from the key set invalidates its tokens', async () => {
   const gone = { ...options, keyOf: async () => undefined }
   await assert.rejects(verifyToken(good, gone), TokenError)
   const jwk = await exportJWK((await generateKeyPair('ES256', { extractable: true })).publicKey)
@@ -146,7 +146,7 @@ test('a key that is gone from the set of the issuer takes its tokens with it', a
   await assert.rejects(verifyToken(good, swapped), TokenError)
 })
 
-test('only a scope of exactly one named cluster, for at most 15 minutes, is for a stock kube-apiserver too (D31)', () => {
+test('only a scope of exactly one named cluster, for at most 15 minutes, is also valid for a stock kube-apiserver (D31)', () => {
   const prod: Scope = { clusters: [{ cluster: 'prod' }] }
   const both = [gatewayAudience, 'platform:cluster:prod']
   assert.deepEqual(audiencesOf(prod, 900), both)

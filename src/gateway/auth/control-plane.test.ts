@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../serving/certificate.ts'
 import { openService } from './control-plane.ts'
 
-test('a key set or metadata without an end is not read to its end', async t => {
+test('an endless key set or metadata response is not read to its end', async t => {
   const authority = makeAuthority(Date.now())
   const { certificate: cert, key } = issueCertificate(authority, ['127.0.0.1'], Date.now())
   const server = createServer({ cert, key }, (_, response) => {

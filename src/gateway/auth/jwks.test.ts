@@ -31,7 +31,7 @@ function open(answer: () => Json, now = () => performance.now()) {
   return { set, failures, asked: () => asked }
 }
 
-test('an unknown key is looked for again; a known one costs nothing', async () => {
+test('an unknown key is fetched; a known one costs nothing', async () => {
   const keys = [jwk('a')]
   const { set, asked } = open(() => ({ keys }))
   await set.ready
@@ -43,7 +43,7 @@ test('an unknown key is looked for again; a known one costs nothing', async () =
   set.stop()
 })
 
-test('many unknown keys are one question, and no more than one in a while', async t => {
+test('many unknown keys cause one fetch, at most once per interval', async t => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const { set, asked } = open(() => ({ keys: [jwk('a')] }), Date.now)
   t.after(set.stop)
@@ -69,7 +69,7 @@ test('many unknown keys are one question, and no more than one in a while', asyn
   }
 })
 
-test('the known keys stay while the issuer is unreachable or sends an invalid answer', async () => {
+test('the known keys stay while the issuer is unreachable or sends an invalid response', async () => {
   let answer: () => Json = () => ({ keys: [jwk('a')] })
   const { set, failures } = open(() => answer())
   await set.ready
@@ -102,7 +102,7 @@ test('a different key with a known id replaces it; the same key sent again does 
   set.stop()
 })
 
-test('keys of other kinds, for other things, or with a private half are passed over', async () => {
+test('keys of other types, for other uses, or with a private part are ignored', async () => {
   const others = [
     jwk('enc', { use: 'enc' }),
     jwk('alg', { alg: 'ES384' }),

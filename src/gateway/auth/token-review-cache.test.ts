@@ -10,7 +10,7 @@ const refuse = (is: boolean) => {
 }
 const ada = { caller: { username: 'ada', groups: [] }, keyUid: 'uid' }
 
-test('unknown keys are remembered for a while, only so many, and push out no key that counts', async () => {
+test('unknown keys are cached for a while, up to a limit, and evict no valid key', async () => {
   const asked: string[] = []
   let time = 0
   const reviews = openReviewCache({
@@ -55,7 +55,7 @@ test('a key is reviewed again after a revocation, and after a failed review', as
   assert.equal(asked, 3)
 })
 
-test('what a service said, or was about to say, does not count once it is trusted otherwise', async () => {
+test('reviews of an earlier generation are not used after the trust has changed', async () => {
   const answers: ((found: typeof ada | undefined) => void)[] = []
   let generation = 0
   const reviews = openReviewCache({

@@ -12,12 +12,12 @@ issuer: {url: https://platform.test}
 service: {keyFile: agent.key}
 `
 
-test('a file that says what is needed has no problems, alone and inside the service', () => {
+test('a complete file has no problems, standalone and embedded', () => {
   assert.deepEqual(load(whole), [])
   assert.deepEqual(load(`${head}clusters: [{name: prod, inCluster: true}]\n`, false), [])
 })
 
-test('everything of the wrong shape is said at once, each with line and column', () => {
+test('all type errors are reported together, each with line and column', () => {
   const problems = load(`apiVersion: config.platform.sh/v2
 kind: GatewayConfig
 lisen: x
@@ -45,7 +45,7 @@ timeouts: {connect: 0, answer: soon}
   )
 })
 
-test('what the places mean is checked: names, once each, one way in, spaces in clusters that are there', () => {
+test('targets are validated: names, duplicates, one kind of access, spaces in existing clusters', () => {
   const problems = load(`${whole.replace('platform.test', 'platform.test/').replace('127.0.0.1:8444', 'here')}
 status: nowhere
 identity: {userPrefix: "system:x", groupPrefix: "a b"}
@@ -113,7 +113,7 @@ spaces:
   )
 })
 
-test('what cannot be read, is twice or too large is a problem and no crash', () => {
+test('unreadable, duplicate or too large input is a problem, not a crash', () => {
   for (const text of ['a: [', '- 1', `${head}kind: GatewayConfig\n`, 'x'.repeat(1024 * 1024 + 1), '\xff'])
     assert.ok(load(text).length > 0, text.slice(0, 20))
 })

@@ -39,7 +39,7 @@ test('an audit log that cannot be opened is reported with its setting and file',
     assert.deepEqual(await problems(log), [`${at('gateway.yaml')}: audit.log: ${words}`])
 })
 
-test('looking neither makes an audit log nor changes one that is there', async t => {
+test('the check neither creates nor changes an audit log', async t => {
   const { at, problems } = open(t)
   writeFileSync(at('old.log'), 'a line\n')
   for (const log of ['old.log', 'new.log', '-', 'off']) assert.deepEqual(await problems(log), [])

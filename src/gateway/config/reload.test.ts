@@ -61,7 +61,7 @@ function open(t: TestContext, first: object, isAlone = false) {
 }
 const clusters = (...names: string[]) => ({ clusters: names.map(name => ({ name, kubeconfig: name })) })
 
-test('a file that names more files, or fewer, is read again once', async t => {
+test('a file that names more files, or fewer, is reloaded once', async t => {
   const { setup, write, put, follow, seconds } = open(t, clusters('one'))
   follow()
   write(clusters('one', 'two'))
@@ -78,7 +78,7 @@ test('a file that names more files, or fewer, is read again once', async t => {
   assert.equal(setup.reloads.used, 3)
 })
 
-test('the file that has changed is named, and until it is used the gateway does not say that it is as its files say', async t => {
+test('the changed file is named, and the gateway reports outdated files until it uses them', async t => {
   const { setup, file, told, put, write, follow, seconds } = open(t, clusters('one', 'two'))
   const config = checksOf({
     keySet: { age: () => 0 },
@@ -128,7 +128,7 @@ test('a CA that is created while a configuration is activated is not a change of
 const shown = (certificates: ReturnType<typeof openCertificates>) =>
   new X509Certificate(certificates.view().current.certificate).fingerprint256
 
-test('a failure during activation leaves everything as it was, and is reported', async t => {
+test('a failed activation leaves everything unchanged, and is reported', async t => {
   const { setup, file, told, put, write, follow, seconds } = open(t, alone, true)
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)
@@ -166,7 +166,7 @@ test('a failure during activation leaves everything as it was, and is reported',
   assert.equal(setup.config.clusters?.length, 2)
 })
 
-test('a certificate that is renewed is shown though the file that names it is broken; nothing else of it is used', async t => {
+test('a renewed certificate is used although the configuration is invalid; nothing else of it is used', async t => {
   const { setup, file, told, put, write, follow, seconds } = open(t, { ...alone, ...clusters('one') }, true)
   const certificates = openCertificates(setup.config, file, Date.now)
   t.after(certificates.stop)

@@ -49,7 +49,7 @@ test('the gateway repeats a review that failed when a key expired, and the strea
   streams.close()
 })
 
-test('a stream whose key is no longer valid ends with 401; without an answer of the management API with 503', async () => {
+test('a stream whose key is no longer valid ends with 401; without a response of the management API with 503', async () => {
   const over = await ended(() => Promise.reject(new UnknownAccessKey()))
   const [away, silent] = [
     await ended(() => Promise.reject(unavailable('away'))),

@@ -20,7 +20,7 @@ function asking({ path = '/api/v1/pods', headers = [] as string[] }): Forwarding
   } as unknown as Forwarding
 }
 
-test('a request goes by HTTP/2 with its path, its headers and whom it is for', () => {
+test('an HTTP/2 request has the path, the headers and the identity', () => {
   const sent = streamHeadersOf(asking({ headers: ['Accept', 'text/x', 'X-A', '\tü'] }), ready)
   assert.equal(sent?.[':path'], '/base/api/v1/pods?watch=true')
   assert.equal(sent?.accept, 'text/x')
@@ -37,7 +37,7 @@ for (const [what, asked] of [
   ['a value with half a line end', { headers: ['X-A', 'b\rX-C: d'] }],
   ['a value with a zero', { headers: ['X-A', '\0'] }],
 ] as const)
-  test(`${what} does not go by HTTP/2, and is refused over HTTP/1.1`, () => {
+  test(`${what} is not sent over HTTP/2, and is rejected over HTTP/1.1`, () => {
     const forwarding = asking(asked as { path?: string; headers?: string[] })
     assert.equal(streamHeadersOf(forwarding, ready), undefined)
     assert.throws(() => requestOf(forwarding, ready), { code: 400 })

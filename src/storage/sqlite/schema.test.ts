@@ -48,7 +48,7 @@ const timesIn = (directory: string) => {
 }
 
 for (let format = 1; format <= FILE_VERSION; format++)
-  test(`a file of format ${format} is brought up to date at the start, and holds what it held`, async () => {
+  test(`a file of format ${format} is migrated at the start, and keeps its content`, async () => {
     const directory = copyOf(format)
     const [before, times] = [contents(directory), timesIn(directory)]
     assert.ok(before.length > 10 && times.length === 1, 'the fixture holds something')
@@ -91,7 +91,7 @@ test('a migration that is killed at any step continues there, and no older progr
   assert.deepEqual(contents(directory), before)
 })
 
-test('a file of a newer format is refused, with the format that is needed, and left as it is', () => {
+test('a file of a newer format is rejected with the required format, and unchanged', () => {
   const file = join(copyOf(FILE_VERSION), 'platform.db')
   const db = new DatabaseSync(file)
   db.exec(`UPDATE meta SET value = ${FILE_VERSION + 1} WHERE name = 'version'`)

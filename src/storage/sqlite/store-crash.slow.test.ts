@@ -45,7 +45,7 @@ function child(file: string, code: string, command = [process.execPath]) {
 }
 
 describe('sqlite: crashes', () => {
-  test('what was acknowledged before a SIGKILL is there afterwards, and nothing is half there', async () => {
+  test('acknowledged writes survive a SIGKILL, and no write is partial', async () => {
     const file = scratch()
     for (let round = 0; round < 3; round++) {
       const writer = child(
@@ -77,7 +77,7 @@ describe('sqlite: crashes', () => {
     openDataLock(directory).close()
   })
 
-  test('a second server on the directory is refused with the pid of the first, and welcome when that was killed', async () => {
+  test('a second server on the directory is rejected with the pid of the first, and starts after that was killed', async () => {
     const file = scratch()
     const first = child(file, 'setInterval(() => {}, 1000)')
     await first.lines.next()

@@ -30,7 +30,7 @@ const put = (name: string, note = '', expect?: number) =>
 storeSuite('sqlite', options => open({ ...options, file: scratch() }), 40)
 
 describe('sqlite: restarts', () => {
-  test('a record with a wrong checksum is not shown: the store does not open, and says which and what helps', async () => {
+  test('a record with a wrong checksum prevents opening; the error names it and what to do', async () => {
     const file = scratch()
     const store = await open({ file })
     for (const name of ['a', 'b', 'c']) await store.commit([put(name, 'before')])
@@ -65,7 +65,7 @@ describe('sqlite: restarts', () => {
     }
   })
 
-  test('what the storage thread compiled once, the next start takes from the cache', async () => {
+  test('the next start uses the compile cache of the storage thread', async () => {
     const program = `
       import { openSqliteStore } from ${JSON.stringify(new URL('./store.ts', import.meta.url).href)}
       const store = await openSqliteStore({ file: ${JSON.stringify(scratch())} })
@@ -106,7 +106,7 @@ describe('sqlite: restarts', () => {
     await second.close()
   })
 
-  test('a text that was replaced is what a store opened again has, at the same revision', async () => {
+  test('a reopened store has the replaced text at the same revision', async () => {
     const file = scratch()
     const first = await open({ file })
     await first.commit([put('a', 'old'), { type: 'put', key: key('a', '', 'secrets.test'), value: value() }])
@@ -143,7 +143,7 @@ describe('sqlite: restarts', () => {
     await again.close()
   })
 
-  test('a database of a newer format is refused by name', async () => {
+  test('a database of a newer format is rejected by name', async () => {
     const file = scratch()
     await (await open({ file })).close()
     const db = new DatabaseSync(file)
@@ -155,7 +155,7 @@ describe('sqlite: restarts', () => {
     )
   })
 
-  test('a log with a hole in it is refused as damaged', async () => {
+  test('a log with a gap is rejected as damaged', async () => {
     const file = scratch()
     const store = await open({ file })
     for (let i = 0; i < 3; i++) await store.commit([put('a')])
@@ -173,12 +173,12 @@ describe('sqlite: restarts', () => {
   })
 })
 
-describe('sqlite: what stands when a write fails', () => {
-  test('a directory that cannot be written to is refused with the reason', async () => {
+describe('sqlite: state after a failed write', () => {
+  test('a directory without write permission is rejected with the reason', async () => {
     await assert.rejects(open({ file: '/proc/platform/platform.db' }), /cannot use the data directory \/proc/)
   })
 
-  test('a refusal that rests on a failed batch becomes unavailable; one that rests on durable state stands', async () => {
+  test('a rejection based on a failed batch becomes unavailable; one based on durable state stays', async () => {
     let broken = false
     const openThread: typeof openSqliteThread = async data => {
       const thread = await openSqliteThread(data)
@@ -238,7 +238,7 @@ describe('sqlite: a COMMIT whose outcome is unclear', () => {
       settled.close()
     })
 
-    test(`the store looks before it answers (it ${happens ? 'happened' : 'did not happen'})`, async () => {
+    test(`the store reads back before it responds (it ${happens ? 'happened' : 'did not happen'})`, async () => {
       let faults = 1
       const openThread: typeof openSqliteThread = async data => {
         const thread = await openSqliteThread(data)

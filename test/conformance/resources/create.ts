@@ -1,4 +1,4 @@
-// Create: what the server sets, what it refuses, and what a dry run leaves behind. Part of the resources suite.
+// Create: fields that the server sets, rejections, and dry runs. Part of the resources suite.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -25,7 +25,7 @@ import {
 } from './support.ts'
 import { Widget } from './widget.ts'
 
-/** What a body costs this process; over HTTP that includes writing and reading it. */
+/** The CPU time of a body in this process; over HTTP that includes writing and reading it. */
 async function spent<T>(run: () => Promise<T>): Promise<{ cpuTime: number; answers: T }> {
   const before = process.cpuUsage()
   const answers = await run()
@@ -39,7 +39,7 @@ export function createSuite(open: OpenHouse): void {
   describe('create', () => {
     const apiServer = useHouse(open)
 
-    test('sets uid, creationTimestamp, generation, resourceVersion and managedFields, whatever a client sends for them (SPEC §2.2, wire §1.9)', async () => {
+    test('sets uid, creationTimestamp, generation, resourceVersion and managedFields, whatever the client sends (SPEC §2.2, wire §1.9)', async () => {
       const name = fresh()
       const body = widget(name, {
         metadata: {
@@ -79,14 +79,14 @@ export function createSuite(open: OpenHouse): void {
       ])
     })
 
-    test('answers what get answers from then on (wire §1.9)', async () => {
+    test('returns the same object as a later get (wire §1.9)', async () => {
       const created = await apiServer().resources.create(Widget, '', widget(fresh(), { spec: { note: 'ü 🙂' } }))
       const got = await apiServer().resources.get(Widget, { namespace: '', name: created.object.metadata.name ?? '' })
       assert.deepEqual(plain(got.object), plain(created.object))
       assert.equal(Buffer.from(got.json).toString(), Buffer.from(created.json).toString())
     })
 
-    test('infers kind and apiVersion, refuses another kind with 422 and another version with 400 (D24, wire §1.7)', async () => {
+    test('infers kind and apiVersion, rejects another kind with 422 and another version with 400 (D24, wire §1.7)', async () => {
       const { resources } = apiServer()
       await refused(resources.create(Widget, '', json({ kind: 'Team', metadata: { name: 'x' } })), {
         code: 422,
@@ -101,7 +101,7 @@ export function createSuite(open: OpenHouse): void {
       })
     })
 
-    test('refuses what is no object (wire §1.7)', async () => {
+    test('rejects a body that is not an object (wire §1.7)', async () => {
       for (const body of [[], 'text', 7, true])
         await refused(apiServer().resources.create(Widget, '', json(body)), {
           code: 400,
@@ -109,7 +109,7 @@ export function createSuite(open: OpenHouse): void {
         })
     })
 
-    test('answers 409 AlreadyExists for a name that is taken (wire §1.1)', async () => {
+    test('responds 409 AlreadyExists for an existing name (wire §1.1)', async () => {
       const name = fresh()
       await create(apiServer(), name)
       await refused(apiServer().resources.create(Widget, '', widget(name)), {
@@ -120,7 +120,7 @@ export function createSuite(open: OpenHouse): void {
       })
     })
 
-    test('says so when the one of that name is being deleted (wire §1.1)', async () => {
+    test('the 409 mentions that the existing object is terminating (wire §1.1)', async () => {
       const name = fresh()
       await create(apiServer(), name, { metadata: { finalizers: ['x.io/a'] } })
       await apiServer().resources.delete(Widget, { namespace: '', name })
@@ -131,7 +131,7 @@ export function createSuite(open: OpenHouse): void {
       })
     })
 
-    test('refuses a resourceVersion with 400 (wire §1.9)', async () => {
+    test('rejects a resourceVersion with 400 (wire §1.9)', async () => {
       await refused(apiServer().resources.create(Widget, '', widget('x', { metadata: { resourceVersion: '1' } })), {
         code: 400,
         reason: 'BadRequest',
@@ -144,7 +144,7 @@ export function createSuite(open: OpenHouse): void {
       assert.equal(made.status, undefined)
     })
 
-    test('takes null for absent, in metadata, spec and below (wire §1.7)', async () => {
+    test('treats null as absent, in metadata, spec and below (wire §1.7)', async () => {
       const { metadata, spec } = await create(apiServer(), fresh(), {
         metadata: {
           creationTimestamp: null,
@@ -165,7 +165,7 @@ export function createSuite(open: OpenHouse): void {
       )
     })
 
-    test('dryRun answers the object without resourceVersion, stores nothing, uses no revision, makes no event (wire §1.9)', async () => {
+    test('dryRun returns the object without resourceVersion, stores nothing, uses no revision, emits no event (wire §1.9)', async () => {
       const name = fresh()
       await watching(apiServer(), { resourceVersion: String(apiServer().store.revision) }, async watch => {
         const before = apiServer().store.revision
@@ -181,7 +181,7 @@ export function createSuite(open: OpenHouse): void {
       })
     })
 
-    test('dryRun is refused where the create would be (wire §1.9)', async () => {
+    test('dryRun is rejected if the create would be (wire §1.9)', async () => {
       const name = fresh()
       await create(apiServer(), name)
       await refused(apiServer().resources.create(Widget, '', widget(name), { dryRun: true }), { code: 409 })
@@ -210,7 +210,7 @@ export function createSuite(open: OpenHouse): void {
   describe('create: names', () => {
     const apiServer = useHouse(open, { random: size => new Uint8Array(size) })
 
-    test('generateName makes the name and stays in the object (SPEC §2.2, wire §1.9)', async () => {
+    test('generateName generates the name and stays in the object (SPEC §2.2, wire §1.9)', async () => {
       const { metadata } = (
         await apiServer().resources.create(Widget, '', json({ metadata: { generateName: 'gen-' } }))
       ).object
@@ -218,7 +218,7 @@ export function createSuite(open: OpenHouse): void {
       assert.equal(metadata.generateName, 'gen-')
     })
 
-    test('answers 409 when the generated name is taken (SPEC §2.2, §7)', async () => {
+    test('responds 409 if the generated name exists (SPEC §2.2, §7)', async () => {
       const body = json({ metadata: { generateName: 'twice-' } })
       await apiServer().resources.create(Widget, '', body)
       const status = await refused(apiServer().resources.create(Widget, '', body), {
@@ -230,18 +230,18 @@ export function createSuite(open: OpenHouse): void {
       assert.equal(status.details?.retryAfterSeconds, 1)
     })
 
-    test('cuts a long prefix so that the suffix fits into 63 characters (SPEC §8)', async () => {
+    test('truncates a long prefix so that the suffix fits into 63 characters (SPEC §8)', async () => {
       const generateName = 'p'.repeat(70)
       const { metadata } = (await apiServer().resources.create(Widget, '', json({ metadata: { generateName } }))).object
       assert.equal(metadata.name, `${'p'.repeat(58)}bbbbb`)
     })
 
-    test('a name given makes generateName idle (SPEC §2.2)', async () => {
+    test('generateName is ignored with a name (SPEC §2.2)', async () => {
       const name = fresh()
       assert.equal((await create(apiServer(), name, { metadata: { generateName: 'idle-' } })).metadata.name, name)
     })
 
-    test('needs name or generateName (D24, wire §1.9)', async () => {
+    test('requires name or generateName (D24, wire §1.9)', async () => {
       await refused(apiServer().resources.create(Widget, '', json({ metadata: {} })), {
         code: 422,
         message:
@@ -259,7 +259,7 @@ export function createSuite(open: OpenHouse): void {
       assert.ok(causes(status).includes('metadata.generateName FieldValueInvalid'))
     })
 
-    test('takes the namespace of the address, default for none, and refuses another one with 400 (SPEC §2.2, wire §1.9)', async () => {
+    test('uses the namespace of the path, with default as the default, and rejects another one with 400 (SPEC §2.2, wire §1.9)', async () => {
       const { resources } = apiServer()
       assert.equal((await create(apiServer(), fresh(), {}, 'web')).metadata.namespace, 'web')
       assert.equal((await create(apiServer(), fresh(), { metadata: { namespace: '' } })).metadata.namespace, 'default')
@@ -271,7 +271,7 @@ export function createSuite(open: OpenHouse): void {
       assert.deepEqual(causes(status), ['metadata.namespace FieldValueInvalid'])
     })
 
-    test('clears a namespace sent for a kind without namespaces (wire §1.9)', async () => {
+    test('clears the namespace of a cluster-scoped kind (wire §1.9)', async () => {
       const body = json({ metadata: { name: fresh('team'), namespace: 'web' } })
       assert.equal((await apiServer().resources.create(Team, '', body)).object.metadata.namespace, undefined)
     })
@@ -284,7 +284,7 @@ export function createSuite(open: OpenHouse): void {
       random: size => new Uint8Array(size).fill([0, 0, 1, 1, 2][draw++ % 5] as number),
     })
 
-    test('what follows from a name follows from the one that was free (D23)', async () => {
+    test('defaults that depend on the name use the generated one (D23)', async () => {
       const make = async () =>
         (await apiServer().resources.create(Team, '', json({ metadata: { generateName: 'gen-' } }))).object
       for (const name of ['gen-bbbbb', 'gen-ccccc', 'gen-ddddd']) {
@@ -294,12 +294,12 @@ export function createSuite(open: OpenHouse): void {
     })
   })
 
-  describe('create: what is refused', () => {
+  describe('create: rejections', () => {
     const apiServer = useHouse(open)
     const refuse = (parts: Parameters<typeof widget>[1], name = 'x') =>
       refused(apiServer().resources.create(Widget, '', widget(name, parts)), { code: 422, reason: 'Invalid' })
 
-    test('tells every error of metadata at once (D6, wire §1.10)', async () => {
+    test('reports all errors of metadata together (D6, wire §1.10)', async () => {
       const status = await refuse(
         {
           metadata: {
@@ -327,7 +327,7 @@ export function createSuite(open: OpenHouse): void {
       assert.match(status.message ?? '', /name part must be no more than 63 bytes/)
     })
 
-    test('of a body that is wrong all over a hundred errors are told, and no more are looked for (D6)', async () => {
+    test('reports at most a hundred errors of a body, and stops looking for more (D6)', async () => {
       const many = Array.from({ length: 240 }, (_, index) => index.toString(36))
       const map = (value: (word: string) => [string, unknown]) => Object.fromEntries(many.map(value))
       const bodies = {
@@ -366,7 +366,7 @@ export function createSuite(open: OpenHouse): void {
       }
     })
 
-    test('of more than a list or a map may have, nothing is looked at, and the limit is named (D72)', async () => {
+    test('does not validate the items of a list or map above its limit, and names the limit (D72)', async () => {
       const many = Array.from({ length: 20_000 }, (_, index) => index.toString(36))
       const map = Object.fromEntries(many.map(word => [`${word}!`, '']))
       for (const [field, body] of Object.entries({
@@ -392,7 +392,7 @@ export function createSuite(open: OpenHouse): void {
       }
     })
 
-    test('a word that is no boolean is refused, whatever JavaScript has under that name (D4)', async () => {
+    test('rejects a word that is not a boolean, including names of JavaScript properties (D4)', async () => {
       for (const ready of ['constructor', 'toString', '__proto__']) {
         const status = await refuse({ spec: { ready } })
         assert.doesNotMatch(status.message ?? '', /did you mean/)
@@ -402,14 +402,15 @@ export function createSuite(open: OpenHouse): void {
 
     test('explains the rule of names (wire §1.9)', async () => {
       const status = await refuse({}, 'Bad')
+      const rule = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
       assert.equal(
         status.message,
-        `Widget.management.platform.sh "Bad" is invalid: metadata.name: Invalid value: "Bad": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+        `Widget.management.platform.sh "Bad" is invalid: metadata.name: Invalid value: "Bad": ${rule}`,
       )
       await refuse({}, 'x'.repeat(254))
     })
 
-    test('refuses __proto__ as a label, which is no label key, and nothing else happens (D4)', async () => {
+    test('rejects __proto__ as a label, which is not a valid label key, without side effects (D4)', async () => {
       const body = JSON.parse('{"metadata":{"name":"x","labels":{"__proto__":"y"}}}')
       await refused(apiServer().resources.create(Widget, '', body), { code: 422 })
     })
@@ -439,7 +440,7 @@ export function createSuite(open: OpenHouse): void {
       ])
     })
 
-    test('warns of an unqualified finalizer and of repeated owners, which become one (wire §1.10)', async () => {
+    test('warns about an unqualified finalizer and about duplicate owners, which are merged (wire §1.10)', async () => {
       const told: string[] = []
       const owner = { apiVersion: 'v1', kind: 'A', name: 'a', uid: '1' }
       const body = widget(fresh(), { metadata: { finalizers: ['foo'], ownerReferences: [owner, owner] } })
@@ -451,7 +452,7 @@ export function createSuite(open: OpenHouse): void {
       ])
     })
 
-    test('wrong types in metadata are 400, in spec 422, all of them (wire §1.7)', async () => {
+    test('wrong types in metadata are 400, in spec 422, and all are reported (wire §1.7)', async () => {
       await refused(apiServer().resources.create(Widget, '', widget('x', { metadata: { labels: { a: 1 } } })), {
         code: 400,
         reason: 'BadRequest',
@@ -469,7 +470,7 @@ export function createSuite(open: OpenHouse): void {
       assert.match(status.message ?? '', /spec\.ready.*did you mean true\?/)
     })
 
-    test('repeated items of a set and repeated keys of a map list are 422 (D23)', async () => {
+    test('duplicate items of a set and duplicate keys of a map list are 422 (D23)', async () => {
       const status = await refuse({ spec: { tags: ['a', 'a'], parts: [{ name: 'p' }, { name: 'p' }] } })
       assert.deepEqual(causes(status).toSorted(), [
         'spec.parts[1] FieldValueDuplicate',
@@ -498,14 +499,14 @@ export function createSuite(open: OpenHouse): void {
       })
     })
 
-    test('Ignore drops them without a word (wire §1.8)', async () => {
+    test('Ignore drops them silently (wire §1.8)', async () => {
       const told: string[] = []
       const options = { fieldValidation: 'Ignore', warn: (text: string) => told.push(text) } as const
       assert.deepEqual(specOf((await apiServer().resources.create(Widget, '', body(), options)).object), { size: 1 })
       assert.deepEqual(told, [])
     })
 
-    test('use of a deprecated field is a warning (D6)', async () => {
+    test('a deprecated field causes a warning (D6)', async () => {
       const told: string[] = []
       const sent = widget(fresh(), { spec: { old: 'x' } })
       const { object } = await apiServer().resources.create(Widget, '', sent, { warn: text => told.push(text) })

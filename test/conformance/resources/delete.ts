@@ -36,7 +36,7 @@ export function deleteSuite(open: OpenHouse): void {
     const isGone = async (name: string) => !(await isThere(apiServer().resources, Widget, at(name)))
     const in_ = (seconds: number) => timestamp(apiServer().clock.now() + seconds * 1000)
 
-    test('removes at once and answers a Status with the uid (D10, wire §1.1)', async () => {
+    test('deletes immediately and returns a Status with the uid (D10, wire §1.1)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       const deleted = await remove(metadata.name ?? '')
       assert.ok('status' in deleted)
@@ -51,7 +51,7 @@ export function deleteSuite(open: OpenHouse): void {
       await refused(remove(metadata.name ?? ''), { code: 404, reason: 'NotFound' })
     })
 
-    test('with finalizers answers the object, with deletionTimestamp and one generation more; again: unchanged (D10, wire §1.15)', async () => {
+    test('with finalizers returns the object with deletionTimestamp and a new generation; a second delete changes nothing (D10, wire §1.15)', async () => {
       const made = await create(apiServer(), fresh(), { metadata: { finalizers: ['x.io/a'] } })
       const going = await mark(made.metadata.name ?? '')
       const { deletionTimestamp, deletionGracePeriodSeconds, generation } = going.metadata
@@ -60,7 +60,7 @@ export function deleteSuite(open: OpenHouse): void {
       assert.deepEqual(plain(await mark(made.metadata.name ?? '')), plain(going))
     })
 
-    test('removing the last finalizer removes the object in the same write (SPEC §3, wire §1.15)', async () => {
+    test('removing the last finalizer deletes the object in the same write (SPEC §3, wire §1.15)', async () => {
       const made = await create(apiServer(), fresh(), { metadata: { finalizers: ['x.io/a', 'x.io/b'] } })
       const name = made.metadata.name ?? ''
       await mark(name)
@@ -88,7 +88,7 @@ export function deleteSuite(open: OpenHouse): void {
       assert.ok(await isGone(name))
     })
 
-    test('a grace period beyond 2^31-1 seconds is 422 on DeleteOptions; the longest is a time like any other (D10)', async () => {
+    test('a grace period above 2^31-1 seconds is 422 on DeleteOptions; the maximum works like any other (D10)', async () => {
       const name = fresh()
       await create(apiServer(), name)
       for (const gracePeriodSeconds of [2 ** 31, 9_000_000_000_000])
@@ -117,7 +117,7 @@ export function deleteSuite(open: OpenHouse): void {
       assert.ok(await isGone(name))
     })
 
-    test('a delete after its time removes it, whatever that one asks (SPEC §3)', async () => {
+    test('a delete after its time deletes it, whatever its options (SPEC §3)', async () => {
       for (const options of [{}, { gracePeriodSeconds: 0 }, { gracePeriodSeconds: 5 }]) {
         const name = fresh()
         await create(apiServer(), name)
@@ -128,7 +128,7 @@ export function deleteSuite(open: OpenHouse): void {
       }
     })
 
-    test('goes at the later of its time and the last finalizer (D10)', async () => {
+    test('is deleted at the later of its time and the last finalizer (D10)', async () => {
       const name = fresh()
       await create(apiServer(), name, { metadata: { finalizers: ['x.io/a'] } })
       await mark(name, { gracePeriodSeconds: 30 })
@@ -147,7 +147,7 @@ export function deleteSuite(open: OpenHouse): void {
       assert.ok(await isGone(other))
     })
 
-    test('preconditions that do not hold are 409 in the words of the Kind (wire §1.15)', async () => {
+    test('failed preconditions are 409 with the Kind in the message (wire §1.15)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       const name = metadata.name ?? ''
       await refused(remove(name, { preconditions: { uid: 'x' } }), {
@@ -164,7 +164,7 @@ export function deleteSuite(open: OpenHouse): void {
       assert.ok('status' in (await remove(name, { preconditions: { uid, resourceVersion } })))
     })
 
-    test('Foreground and Orphan leave a finalizer; another policy swaps it (wire §1.15)', async () => {
+    test('Foreground and Orphan set a finalizer; another policy replaces it (wire §1.15)', async () => {
       const name = fresh()
       await create(apiServer(), name)
       assert.deepEqual((await mark(name, { propagationPolicy: 'Foreground' })).metadata.finalizers, [
@@ -200,7 +200,7 @@ export function deleteSuite(open: OpenHouse): void {
       return namespace
     }
 
-    test('deletes what is selected in a namespace and answers it as it was (wire §1.15)', async () => {
+    test('deletes the selected objects of a namespace and returns them (wire §1.15)', async () => {
       const namespace = await fill()
       const { items } = await apiServer().resources.deleteCollection(Widget, { namespace, labelSelector: 'x=1' })
       assert.deepEqual(
@@ -222,7 +222,7 @@ export function deleteSuite(open: OpenHouse): void {
       assert.deepEqual(await names(namespace), ['a', 'b', 'c'])
     })
 
-    test('deletes many at once: those waiting share a commit, and all are gone (wire §1.15)', async () => {
+    test('deletes many at once: pending deletes share a commit (wire §1.15)', async () => {
       const namespace = fresh('ns')
       const many = Array.from({ length: 200 }, (_, index) => `w${index}`)
       await Promise.all(many.map(name => create(apiServer(), name, {}, namespace)))
@@ -244,14 +244,14 @@ export function deleteSuite(open: OpenHouse): void {
       assert.ok(most > 8 && most <= 32, `${most} at once`)
     })
 
-    test('takes a page at a time where a limit is given (wire §1.15)', async () => {
+    test('deletes one page with a limit (wire §1.15)', async () => {
       const namespace = await fill()
       const page = await apiServer().resources.deleteCollection(Widget, { namespace, limit: 1 })
       assert.equal(page.items.length, 1)
       assert.deepEqual(await names(namespace), ['b', 'c'])
     })
 
-    test('takes field selectors and a policy (wire §1.15)', async () => {
+    test('accepts field selectors and a policy (wire §1.15)', async () => {
       const namespace = await fill()
       await apiServer().resources.deleteCollection(
         Widget,

@@ -1,4 +1,4 @@
-// Get and list: one moment, in pages, through selectors. Part of the resources suite.
+// Get and list: consistent, in pages, with selectors. Part of the resources suite.
 
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
@@ -27,7 +27,7 @@ export function listSuite(open: OpenHouse): void {
   describe('get', () => {
     const apiServer = useHouse(open)
 
-    test('answers 404 with the plural for what is not there (wire §1.1)', async () => {
+    test('responds 404 with the plural for a missing object (wire §1.1)', async () => {
       await refused(apiServer().resources.get(Widget, { namespace: 'web', name: 'nope' }), {
         code: 404,
         reason: 'NotFound',
@@ -36,13 +36,13 @@ export function listSuite(open: OpenHouse): void {
       })
     })
 
-    test('an empty namespace is default (SPEC §2.2)', async () => {
+    test('an empty namespace means default (SPEC §2.2)', async () => {
       const name = fresh()
       await create(apiServer(), name)
       assert.deepEqual(plain(await read(apiServer(), name, 'default')), plain(await read(apiServer(), name, '')))
     })
 
-    test('takes resourceVersion 0 and any that was given out, refuses what is no number with 400 (wire §1.11)', async () => {
+    test('accepts resourceVersion 0 and any issued one, and rejects a non-number with 400 (wire §1.11)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       const ref = { namespace: '', name: metadata.name ?? '' }
       for (const resourceVersion of ['0', metadata.resourceVersion ?? ''])
@@ -72,14 +72,14 @@ export function listSuite(open: OpenHouse): void {
     const pick = async (labelSelector: string) =>
       names(await apiServer().resources.list(Widget, { namespace: 'one', labelSelector }))
 
-    test('is sorted by namespace and name, and every namespace where none is named (wire §1.11)', async () => {
+    test('is sorted by namespace and name, over all namespaces if none is given (wire §1.11)', async () => {
       const { items } = await apiServer().resources.list(Widget)
       const places = items.map(({ object: { metadata } }) => `${metadata.namespace}/${metadata.name}`)
       assert.deepEqual(places, ['one/a', 'one/b', 'one/c', 'two/a'])
       assert.deepEqual(names(await apiServer().resources.list(Widget, { namespace: 'two' })), ['a'])
     })
 
-    test("carries the store's revision, also when it is empty (wire §1.11)", async () => {
+    test("has the store's revision, also when it is empty (wire §1.11)", async () => {
       const list = await apiServer().resources.list(Widget, { namespace: 'empty' })
       assert.deepEqual(list.items, [])
       assert.equal(list.resourceVersion, String(apiServer().store.revision))
@@ -92,7 +92,7 @@ export function listSuite(open: OpenHouse): void {
       assert.equal(item?.object.kind, 'Widget')
     })
 
-    test('label selectors pick as upstream does (wire §1.11)', async () => {
+    test('label selectors select as upstream (wire §1.11)', async () => {
       const cases: [string, string[]][] = [
         ['tier=web', ['b']],
         ['tier==web', ['b']],
@@ -111,7 +111,7 @@ export function listSuite(open: OpenHouse): void {
       for (const [selector, expected] of cases) assert.deepEqual(await pick(selector), expected, selector)
     })
 
-    test('a selector that cannot be read is 400 (wire §1.11)', async () => {
+    test('an invalid selector is 400 (wire §1.11)', async () => {
       await refused(apiServer().resources.list(Widget, { labelSelector: 'a b' }), {
         code: 400,
         message: /unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt/,
@@ -122,7 +122,7 @@ export function listSuite(open: OpenHouse): void {
       })
     })
 
-    test('field selectors know metadata.name and metadata.namespace (wire §1.11)', async () => {
+    test('field selectors support metadata.name and metadata.namespace (wire §1.11)', async () => {
       const pickField = async (fieldSelector: string) =>
         names(await apiServer().resources.list(Widget, { fieldSelector }))
       assert.deepEqual(await pickField('metadata.name=a'), ['a', 'a'])
@@ -146,7 +146,7 @@ export function listSuite(open: OpenHouse): void {
         await create(apiServer(), name, { metadata: { labels: { v: '1' } } }, 'p')
     })
 
-    test('all pages show the moment of the first while writes go on (wire §1.11)', async () => {
+    test('all pages show the revision of the first during concurrent writes (wire §1.11)', async () => {
       const first = await apiServer().resources.list(Widget, { namespace: 'p', limit: 2 })
       assert.deepEqual(names(first), ['a', 'b'])
       assert.equal(first.remainingItemCount, 3)
@@ -174,7 +174,7 @@ export function listSuite(open: OpenHouse): void {
       assert.deepEqual(names(await apiServer().resources.list(Widget, { namespace: 'p' })), ['a', 'b', 'cc', 'd', 'e'])
     })
 
-    test('a selector gives no remainingItemCount and goes on until nothing is left (wire §1.11)', async () => {
+    test('with a selector there is no remainingItemCount, and paging continues until nothing is left (wire §1.11)', async () => {
       const found: (string | undefined)[] = []
       let token: string | undefined
       do {
@@ -191,7 +191,7 @@ export function listSuite(open: OpenHouse): void {
       assert.deepEqual(found, ['a', 'b', 'd', 'e'])
     })
 
-    test('a page asked for again shows what was written in between, and only what was asked for', async () => {
+    test('a repeated page shows later writes, and only the requested objects', async () => {
       const page = () => apiServer().resources.list(Widget, { namespace: 'p', limit: 2 })
       const before = await page()
       assert.equal((await page()).resourceVersion, before.resourceVersion)
@@ -203,12 +203,12 @@ export function listSuite(open: OpenHouse): void {
       assert.deepEqual(names(await page()), ['a', 'b'])
     })
 
-    test('a limit of 0 or less is none (wire §1.11)', async () => {
+    test('a limit of 0 or less means none (wire §1.11)', async () => {
       for (const limit of [0, -1])
         assert.equal((await apiServer().resources.list(Widget, { namespace: 'p', limit })).items.length, 5)
     })
 
-    test('refuses tokens of another kind and of pure invention with 400 (wire §1.11)', async () => {
+    test('rejects tokens of another kind and invented ones with 400 (wire §1.11)', async () => {
       const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
       for (const [kind, text] of [
         [SharedSecret, token],
@@ -223,7 +223,7 @@ export function listSuite(open: OpenHouse): void {
         })
     })
 
-    test('refuses a token that names a version still to come with 400 (wire §1.11)', async () => {
+    test('rejects a token with a future version with 400 (wire §1.11)', async () => {
       const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
       const forged = {
         ...JSON.parse(Buffer.from(token, 'base64url').toString()),
@@ -235,7 +235,7 @@ export function listSuite(open: OpenHouse): void {
       )
     })
 
-    test('refuses resourceVersionMatch beside a token with 422 (wire §1.11)', async () => {
+    test('rejects resourceVersionMatch with a token with 422 (wire §1.11)', async () => {
       const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
       for (const resourceVersion of ['', '0', '5'])
         await refused(
@@ -252,7 +252,7 @@ export function listSuite(open: OpenHouse): void {
         )
     })
 
-    test('refuses a resourceVersion beside a token (wire §1.11)', async () => {
+    test('rejects a resourceVersion with a token (wire §1.11)', async () => {
       const { continue: token = '' } = await apiServer().resources.list(Widget, { namespace: 'p', limit: 1 })
       await refused(apiServer().resources.list(Widget, { continue: token, resourceVersion: '5' }), {
         code: 400,
@@ -260,7 +260,7 @@ export function listSuite(open: OpenHouse): void {
       })
     })
 
-    test('a token too old is 410 and carries one that continues inconsistently (wire §1.11)', async () => {
+    test('an expired token is 410 with a token that continues inconsistently (wire §1.11)', async () => {
       const first = await apiServer().resources.list(Widget, { namespace: 'p', limit: 2 })
       await create(apiServer(), 'zz', {}, 'p')
       apiServer().clock.forward(historySeconds + 1)
@@ -297,7 +297,7 @@ export function listSuite(open: OpenHouse): void {
         ...(resourceVersionMatch === undefined ? {} : { resourceVersionMatch }),
       })
 
-    test('unset, 0, a version and NotOlderThan show the newest; Exact shows that moment (wire §1.11)', async () => {
+    test('unset, 0, a version and NotOlderThan show the newest state; Exact shows that revision (wire §1.11)', async () => {
       for (const list of [
         await pick(),
         await pick('0'),
@@ -311,7 +311,7 @@ export function listSuite(open: OpenHouse): void {
       assert.equal(exact.resourceVersion, then)
     })
 
-    test('what contradicts itself is 422 on ListOptions (wire §1.11)', async () => {
+    test('contradicting options are 422 on ListOptions (wire §1.11)', async () => {
       for (const [asked, message] of [
         [
           pick(undefined, 'Exact'),
@@ -330,7 +330,7 @@ export function listSuite(open: OpenHouse): void {
       await refused(pick('abc'), { code: 400, message: /^invalid resource version: / })
     })
 
-    test('Exact of a moment that is forgotten is 410 (wire §1.11)', async () => {
+    test('Exact of a compacted revision is 410 (wire §1.11)', async () => {
       apiServer().clock.forward(historySeconds + 1)
       await create(apiServer(), fresh())
       await create(apiServer(), fresh())
@@ -341,7 +341,7 @@ export function listSuite(open: OpenHouse): void {
       })
     })
 
-    test('a list can be watched on from without a gap (wire §1.11)', async () => {
+    test('a watch can continue from a list without a gap (wire §1.11)', async () => {
       const { resourceVersion } = await pick()
       const made = await apiServer().resources.create(Widget, '', json(widget(fresh())))
       const watch = await apiServer().resources.watch(Widget, { resourceVersion })

@@ -1,4 +1,4 @@
-// Owners: garbage collection, and who may point at whom (D11, SPEC §7). Part of the resources suite.
+// Owners: garbage collection, and permission to refer to owners (D11, SPEC §7). Part of the resources suite.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -42,7 +42,7 @@ export function ownersSuite(open: OpenHouse): void {
     const remove = (object: Resource, propagationPolicy: 'Background' | 'Foreground' | 'Orphan') =>
       apiServer().resources.delete(Widget, at(object.metadata.name ?? ''), { propagationPolicy })
     const again = (object: Resource) => read(apiServer(), object.metadata.name ?? '', object.metadata.namespace)
-    /** What must not happen would have happened before this one: it stands behind it in the queue. */
+    /** Unwanted effects would have happened before this one, which is behind them in the queue. */
     const passed = async () => {
       await gone(
         await owned([{ apiVersion: 'management.platform.sh/v1', kind: 'Widget', name: 'never', uid: fresh('uid') }]),
@@ -50,7 +50,7 @@ export function ownersSuite(open: OpenHouse): void {
       await apiServer().settled()
     }
 
-    test('background: dependents follow their owner, and theirs in turn (D11)', async () => {
+    test('background: dependents are deleted after their owner, recursively (D11)', async () => {
       const top = await create(apiServer(), fresh())
       const middle = await owned([owner(top)])
       const bottom = await owned([owner(middle)])
@@ -58,7 +58,7 @@ export function ownersSuite(open: OpenHouse): void {
       await Promise.all([gone(middle), gone(bottom)])
     })
 
-    test('a dependent with another owner left stays, without the lost one (D11)', async () => {
+    test('a dependent with another owner stays, without the deleted one (D11)', async () => {
       const [one, other] = [await create(apiServer(), fresh()), await create(apiServer(), fresh())]
       const dependent = await owned([owner(one), owner(other)])
       await remove(one, 'Background')
@@ -68,7 +68,7 @@ export function ownersSuite(open: OpenHouse): void {
       await gone(dependent)
     })
 
-    test('a dependent with secrets keeps them, whatever is done to its references (D28)', async () => {
+    test('a dependent with secrets keeps them when its references change (D28)', async () => {
       const [one, other] = [await create(apiServer(), fresh()), await create(apiServer(), fresh())]
       const data = { password: 'aHVudGVyMg==' }
       const body = json({ metadata: { name: fresh('s'), ownerReferences: [owner(one), owner(other)] }, spec: { data } })
@@ -81,7 +81,7 @@ export function ownersSuite(open: OpenHouse): void {
       assert.deepEqual(plain(kept.spec?.['data']), data)
     })
 
-    test('foreground: the owner waits for dependents that block it (D11, SPEC §2.2.1)', async () => {
+    test('foreground: the owner waits for blocking dependents (D11, SPEC §2.2.1)', async () => {
       const top = await create(apiServer(), fresh())
       const slow = await owned([owner(top, blocking)], { finalizers: ['x.io/wait'] })
       const quick = await owned([owner(top, blocking)])
@@ -96,7 +96,7 @@ export function ownersSuite(open: OpenHouse): void {
       await gone(top)
     })
 
-    test('foreground: the owner does not wait for dependents that do not block it (D11)', async () => {
+    test('foreground: the owner does not wait for other dependents (D11)', async () => {
       const top = await create(apiServer(), fresh())
       const slow = await owned([owner(top)], { finalizers: ['x.io/wait'] })
       await remove(top, 'Foreground')
@@ -104,7 +104,7 @@ export function ownersSuite(open: OpenHouse): void {
       assert.ok((await again(slow)).metadata.deletionTimestamp)
     })
 
-    test('orphan: dependents stay and forget their owner (D11)', async () => {
+    test('orphan: dependents stay and lose their owner (D11)', async () => {
       const top = await create(apiServer(), fresh())
       const dependent = await owned([owner(top)])
       await remove(top, 'Orphan')
@@ -139,7 +139,7 @@ export function ownersSuite(open: OpenHouse): void {
       }
     })
 
-    test('a cycle ends, in the background and in the foreground (D11)', async () => {
+    test('a cycle is collected, in the background and in the foreground (D11)', async () => {
       for (const policy of ['Background', 'Foreground'] as const) {
         const one = await create(apiServer(), fresh())
         const other = await owned([owner(one, blocking)])
@@ -153,16 +153,16 @@ export function ownersSuite(open: OpenHouse): void {
       }
     })
 
-    test('an owner that was never there is missing: the dependent is collected (D11)', async () => {
+    test('an owner that never existed counts as missing: the dependent is collected (D11)', async () => {
       await passed()
     })
 
-    test('an owner in another namespace is none (wire §1.15)', async () => {
+    test('an owner in another namespace does not count (wire §1.15)', async () => {
       const elsewhere = await create(apiServer(), fresh(), {}, 'elsewhere')
       await gone(await owned([owner(elsewhere)]))
     })
 
-    test('a cluster-wide owner owns in every namespace (wire §1.15)', async () => {
+    test('a cluster-scoped owner is valid in every namespace (wire §1.15)', async () => {
       const team = (await apiServer().resources.create(Team, '', json({ metadata: { name: fresh('team') } }))).object
       const dependent = await owned([owner(team)], {}, 'somewhere')
       await passed()
@@ -171,7 +171,7 @@ export function ownersSuite(open: OpenHouse): void {
       await gone(dependent)
     })
 
-    test('an owner of a kind not served here is kept and never collected (D11)', async () => {
+    test('an owner of an unknown kind is kept and never collected (D11)', async () => {
       const foreign = { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'u' }
       const dependent = await owned([foreign])
       await passed()
@@ -179,7 +179,7 @@ export function ownersSuite(open: OpenHouse): void {
     })
   })
 
-  describe('who may point at an owner', () => {
+  describe('permission to refer to an owner', () => {
     const apiServer = useHouse(open, {
       authorize: (_, { verb, ...question }) => {
         const name = 'target' in question ? (question.target.name ?? '') : ''
@@ -198,7 +198,7 @@ export function ownersSuite(open: OpenHouse): void {
       await make([owner(free, blocking), owner(kept)])
     })
 
-    test('it is asked when the reference is set or turned true, not when it stays (wire §1.10)', async () => {
+    test('the permission is checked when the reference is set or becomes blocking, not while it stays (wire §1.10)', async () => {
       const kept = await create(apiServer(), fresh('kept'))
       const made = await create(apiServer(), fresh(), { metadata: { ownerReferences: [owner(kept)] } })
       const send = (parts: Parameters<typeof edited>[1]) =>
@@ -207,7 +207,7 @@ export function ownersSuite(open: OpenHouse): void {
       await send({ spec: { size: 1 } })
     })
 
-    test('blockOwnerDeletion on a kind not served here is 422 (D11)', async () => {
+    test('blockOwnerDeletion on an unknown kind is 422 (D11)', async () => {
       const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'u', ...blocking }
       const status = await refused(create(apiServer(), fresh(), { metadata: { ownerReferences: [reference] } }), {
         code: 422,
@@ -215,7 +215,7 @@ export function ownersSuite(open: OpenHouse): void {
       assert.deepEqual(causes(status), ['metadata.ownerReferences[0].blockOwnerDeletion FieldValueForbidden'])
     })
 
-    test('changing the ownerReferences of an object needs permission to delete it: 403 (D11)', async () => {
+    test('changing the ownerReferences of an object requires permission to delete it: 403 (D11)', async () => {
       const free = await create(apiServer(), fresh('free'))
       const made = await create(apiServer(), fresh('kept'), { metadata: { ownerReferences: [owner(free)] } })
       const name = made.metadata.name ?? ''

@@ -30,7 +30,7 @@ export function patchSuite(open: OpenHouse): void {
     const patch = (name: string, body: PatchBody, options = {}) =>
       apiServer().resources.patch(Widget, at(name), body, options)
 
-    test('applies its operations and is an Update of its manager (D5, SPEC §4)', async () => {
+    test('applies its operations and is recorded as an Update of its manager (D5, SPEC §4)', async () => {
       const { metadata } = await create(apiServer(), fresh(), {
         metadata: { annotations: { a: 'b' } },
         spec: { tags: ['x'] },
@@ -74,7 +74,7 @@ export function patchSuite(open: OpenHouse): void {
       }
     })
 
-    test('refuses negative and padded indexes (D5)', async () => {
+    test('rejects negative and padded indexes (D5)', async () => {
       const { metadata } = await create(apiServer(), fresh(), { spec: { tags: ['a', 'b'] } })
       for (const index of ['-1', '00', '01', '2'])
         await refused(
@@ -85,7 +85,7 @@ export function patchSuite(open: OpenHouse): void {
         )
     })
 
-    test('what is no list of operations is 400 (wire §1.14)', async () => {
+    test('a body that is not a list of operations is 400 (wire §1.14)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       await refused(patch(metadata.name ?? '', { type: 'json', body: { op: 'add' } }), {
         code: 400,
@@ -93,7 +93,7 @@ export function patchSuite(open: OpenHouse): void {
       })
     })
 
-    test('an operation that is none is 422 (wire §1.14)', async () => {
+    test('an invalid operation is 422 (wire §1.14)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       for (const operation of [
         { op: 'jump', path: '/spec' },
@@ -102,7 +102,7 @@ export function patchSuite(open: OpenHouse): void {
         await refused(patch(metadata.name ?? '', operations(operation)), { code: 422, reason: 'Invalid' })
     })
 
-    test('a resourceVersion it sets is a precondition; one it tests must hold (wire §1.14)', async () => {
+    test('a resourceVersion in the patch is a precondition; a tested one must match (wire §1.14)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       const name = metadata.name ?? ''
       await refused(patch(name, operations({ op: 'add', path: '/metadata/resourceVersion', value: '1' })), {
@@ -135,7 +135,7 @@ export function patchSuite(open: OpenHouse): void {
       assert.equal(forgotten.object.metadata.managedFields, undefined)
     })
 
-    test('may not make another object of it (wire §1.14)', async () => {
+    test('cannot change the identity of the object (wire §1.14)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       const set = (path: string, value: string) =>
         patch(metadata.name ?? '', operations({ op: 'replace', path, value }))
@@ -147,7 +147,7 @@ export function patchSuite(open: OpenHouse): void {
       ])
     })
 
-    test('Strict names unknown members of operations and unknown fields they make, as 422 on patch; Warn tells (wire §1.8)', async () => {
+    test('Strict reports unknown members of operations and unknown fields as 422 on patch; Warn warns (wire §1.8)', async () => {
       const { metadata } = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const name = metadata.name ?? ''
       const odd = operations({ op: 'add', path: '/spec/size', value: 2, foo: 1 })
@@ -166,7 +166,7 @@ export function patchSuite(open: OpenHouse): void {
       assert.deepEqual(told, ['json patch unknown field "[0].foo"', 'unknown field "spec.bogus"'])
     })
 
-    test('of what is not there is 404 (wire §1.14)', async () => {
+    test('of a missing object is 404 (wire §1.14)', async () => {
       await refused(patch('nope', operations()), { code: 404 })
       await refused(patch('nope', merge({})), { code: 404 })
     })
@@ -188,7 +188,7 @@ export function patchSuite(open: OpenHouse): void {
       assert.equal(object.metadata.generation, 2)
     })
 
-    test('that changes nothing keeps the version (wire §1.13)', async () => {
+    test('without a change keeps the version (wire §1.13)', async () => {
       const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
       assert.deepEqual(plain((await patch(made.metadata.name ?? '', { spec: { size: 1 } })).object), plain(made))
     })
@@ -199,7 +199,7 @@ export function patchSuite(open: OpenHouse): void {
         await refused(patch(metadata.name ?? '', body), { code: 400, message: /^error decoding patch: / })
     })
 
-    test('carries a resourceVersion as precondition (wire §1.14)', async () => {
+    test('can have a resourceVersion as precondition (wire §1.14)', async () => {
       const made = await create(apiServer(), fresh())
       await refused(patch(made.metadata.name ?? '', { metadata: { resourceVersion: '1' } }), {
         code: 409,
@@ -216,7 +216,7 @@ export function patchSuite(open: OpenHouse): void {
       assert.equal(JSON.stringify(object.spec?.['settings']), '{"__proto__":"2","a":"1"}')
     })
 
-    test('many at once all take effect: a lost race is run again (wire §1.14)', async () => {
+    test('many concurrent patches all take effect: a conflict is retried (wire §1.14)', async () => {
       const { metadata } = await create(apiServer(), fresh())
       const keys = Array.from({ length: 5 }, (_, index) => `k${index}`)
       await Promise.all(keys.map(key => patch(metadata.name ?? '', { metadata: { labels: { [key]: 'x' } } })))
@@ -241,7 +241,7 @@ export function patchSuite(open: OpenHouse): void {
       return apiServer().resources.patch(Widget, at(name), body, { ...(fieldManager ? { fieldManager } : {}), ...rest })
     }
 
-    test('creates what is not there, and tells (wire §1.14)', async () => {
+    test('creates a missing object, and reports it (wire §1.14)', async () => {
       const name = fresh()
       const first = await apply(name, { spec: { size: 1 } }, 'a')
       assert.equal(first.created, true)
@@ -252,7 +252,7 @@ export function patchSuite(open: OpenHouse): void {
       assert.deepEqual(plain(again.object), plain(first.object))
     })
 
-    test('of several that would create, one does and the others are merged; deleting meanwhile makes none fail (wire §1.14)', async () => {
+    test('of several concurrent creates, one creates and the others merge; concurrent deletes make none fail (wire §1.14)', async () => {
       for (let round = 0; round < 5; round++) {
         const name = fresh()
         const answers = await Promise.all(
@@ -284,7 +284,7 @@ export function patchSuite(open: OpenHouse): void {
       })
     })
 
-    test('meets the field of another with 409 naming it, takes it by force, shares it where they agree (wire §1.14)', async () => {
+    test('conflicts with another manager with 409, takes the field by force, shares it with the same value (wire §1.14)', async () => {
       const name = fresh()
       await apply(name, { spec: { size: 1, note: 'a' } }, 'a')
       const status = await refused(apply(name, { spec: { size: 2, note: 'a' } }, 'b'), {
@@ -302,7 +302,7 @@ export function patchSuite(open: OpenHouse): void {
       assert.deepEqual(b?.fieldsV1, { 'f:spec': { 'f:note': {}, 'f:size': {} } })
     })
 
-    test('removes what its manager alone owned and leaves out now (wire §1.14)', async () => {
+    test('removes fields that only its manager owned and that are now absent (wire §1.14)', async () => {
       const name = fresh()
       await apply(name, { spec: { size: 1, note: 'a', tags: ['x', 'y'] } }, 'a')
       const { object } = await apply(name, { spec: { size: 1, tags: ['y'] } }, 'a')
@@ -341,7 +341,7 @@ export function patchSuite(open: OpenHouse): void {
       })
     })
 
-    test('validates what it makes, as any write (D6)', async () => {
+    test('validates its result, like any write (D6)', async () => {
       const status = await refused(
         apply(fresh(), { metadata: { labels: { 'bad key': 'x' } }, spec: { size: -1 } }, 'a'),
         { code: 422 },
@@ -349,7 +349,7 @@ export function patchSuite(open: OpenHouse): void {
       assert.deepEqual(causes(status).toSorted(), ['metadata.labels FieldValueInvalid', 'spec.size FieldValueInvalid'])
     })
 
-    test('of the status is a manager of its own (wire §1.14)', async () => {
+    test('of the status has a manager of its own (wire §1.14)', async () => {
       const name = fresh()
       await apply(name, { spec: { size: 1 } }, 'a')
       const body: PatchBody = { type: 'apply', body: config({ status: { phase: 'x' } }), force: false }

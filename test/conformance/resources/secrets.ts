@@ -1,4 +1,4 @@
-// What never leaves: sealed data, hidden fields, keys that are shown once (D5, D12, D13, D21, D28). Part of the resources suite.
+// Secret values: encrypted data, hidden fields, keys that are shown once (D5, D12, D13, D21, D28). Part of the resources suite.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -42,14 +42,14 @@ const merge = (body: unknown): PatchBody => ({ type: 'merge', body: body as Json
 const operations = (...body: object[]): PatchBody => ({ type: 'json', body: json(body) })
 
 export function secretsSuite(open: OpenHouse): void {
-  describe('sealed data', () => {
+  describe('encrypted data', () => {
     const apiServer = useHouse(open)
     const make = async (parts: { metadata?: object; spec?: object }) => {
       const body = json({ ...parts, metadata: { name: fresh('s'), ...parts.metadata } })
       return (await apiServer().resources.create(SharedSecret, '', body)).object
     }
 
-    test('is never in the store in clear, nor is the annotation that repeats it; answers have both (D28)', async () => {
+    test('is never stored in clear text, nor is the annotation that repeats it; responses have both (D28)', async () => {
       const annotations = { [lastApplied]: JSON.stringify({ spec: { data: { password: secret } } }), other: 'plain' }
       const made = await make({ metadata: { annotations }, spec: { data: { password: secret } } })
       const project = json({ metadata: { name: fresh('p') }, spec: { data: { password: secret } } })
@@ -64,7 +64,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.deepEqual(plain(got.metadata.annotations), annotations)
     })
 
-    test('of two equal secrets looks different (D28)', async () => {
+    test('has different ciphertexts for equal secrets (D28)', async () => {
       const sealed = (object: Resource) => {
         const entry = apiServer().store.get({
           bucket: SharedSecret.id,
@@ -81,7 +81,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.notEqual(sealed(one), sealed(other))
     })
 
-    test('that was changed or moved to another object is refused, and nothing of it is told (D28)', async () => {
+    test('that was changed or moved to another object is rejected, and nothing of it is shown (D28)', async () => {
       const [one, other] = [
         await make({ spec: { data: { a: secret } } }),
         await make({ spec: { data: { a: secret } } }),
@@ -116,7 +116,7 @@ export function secretsSuite(open: OpenHouse): void {
       for (const object of [one, other]) await apiServer().store.commit([{ type: 'delete', key: entryOf(object).key }])
     })
 
-    test('values that are no base64 are refused without being repeated (D6, D29)', async () => {
+    test('values that are not base64 are rejected without being repeated (D6, D29)', async () => {
       const value = 'hunter2-not-encoded!'
       const status = await refused(
         make({ spec: { data: { good: secret, bad: value, worse: [value], 'bad key': secret } } }),
@@ -135,7 +135,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(JSON.stringify(keys).includes(secret), false)
     })
 
-    test('padding is required; empty values and 512 KiB decoded are fine, more is not (D29, D72)', async () => {
+    test('padding is required; empty values and 512 KiB decoded are valid, more is not (D29, D72)', async () => {
       await refused(make({ spec: { data: { a: 'YQ' } } }), { code: 422 })
       await make({ spec: { data: { a: '' } } })
       const most = Buffer.alloc(512 * 1024).toString('base64')
@@ -158,7 +158,7 @@ export function secretsSuite(open: OpenHouse): void {
     const keyOf = (object: Resource | undefined) => object?.spec?.['key']
     const digestOf = async (object: Resource) =>
       (await apiServer().internalClient.get(OwnedAccessKey, ref(object))).object.status?.['digest'] as string
-    test('show the key in the answer to their creation and by no other door (D13)', async () => {
+    test('show the key in the response to their creation and nowhere else (D13)', async () => {
       await watching(
         apiServer(),
         { kind: OwnedAccessKey, resourceVersion: String(apiServer().store.revision) },
@@ -208,7 +208,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(JSON.stringify(await makeOne({ key: own }, {}, { dryRun: true })).includes(own), false)
     })
 
-    test('may be brought along: 32 visible characters or more (D12)', async () => {
+    test('may be given: 32 visible characters or more (D12)', async () => {
       const key = `mine-${fresh()}-${'x'.repeat(32)}`
       assert.equal(keyOf(await makeOne({ key })), key)
       for (const bad of ['short', `with space ${'x'.repeat(32)}`, `umlaut-ü-${'x'.repeat(32)}`]) {
@@ -218,14 +218,14 @@ export function secretsSuite(open: OpenHouse): void {
       }
     })
 
-    test('that begin with plat_ have the right checksum (D12)', async () => {
+    test('that begin with plat_ need a valid checksum (D12)', async () => {
       const key = keyOf(await makeOne()) as string
       const typo = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`
       const status = await refused(makeOne({ key: typo }), { code: 422, message: /checksum/ })
       assert.equal(JSON.stringify(status).includes(typo), false)
     })
 
-    test('that are known already are refused (D12)', async () => {
+    test('that exist already are rejected (D12)', async () => {
       const key = `known-${fresh()}-${'x'.repeat(32)}`
       await makeOne({ key })
       const status = await refused(makeOne({ key }), { code: 422 })
@@ -233,7 +233,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(JSON.stringify(status).includes(key), false)
     })
 
-    test('brought along by several at the same time belong to one of them; what failed keeps none (D12)', async () => {
+    test('given by several concurrent requests belong to one of them; failed requests keep none (D12)', async () => {
       for (let round = 0; round < 5; round++) {
         const key = `raced-${fresh()}-${'x'.repeat(32)}`
         const answers = await Promise.allSettled(Array.from({ length: 4 }, () => makeOne({ key })))
@@ -255,14 +255,14 @@ export function secretsSuite(open: OpenHouse): void {
       await makeOne({ key })
     })
 
-    test('are no longer than fits into a header (D12)', async () => {
+    test('must fit into a header (D12)', async () => {
       await makeOne({ key: `${fresh()}-`.padEnd(4000, 'x') })
       const status = await refused(makeOne({ key: 'x'.repeat(4001) }), { code: 422 })
       assert.deepEqual(causes(status), ['spec.key FieldValueInvalid'])
       assert.ok(JSON.stringify(status).length < 1000)
     })
 
-    test('leave no activity behind: with the object, and each key of it, the times go (D19, D22)', async () => {
+    test('leave no activity behind: times are deleted with the object, and with each key (D19, D22)', async () => {
       const made = await makeOne()
       const { uid = '' } = made.metadata
       const id = (await digestOf(made)).slice(0, 12)
@@ -273,13 +273,13 @@ export function secretsSuite(open: OpenHouse): void {
       await until(async () => apiServer().unused.includes(uid))
     })
 
-    test('without a name get one, without an owner the caller (D14, D24)', async () => {
+    test('without a name get one, and the caller as default owner (D14, D24)', async () => {
       const { object } = await apiServer().resources.create(OwnedAccessKey, '', json({}))
       assert.match(object.metadata.name ?? '', /^key-[a-z0-9]{5}$/)
       assert.equal(object.spec?.['user'], 'admin')
     })
 
-    test('keep their key in a replace or patch without one, and take one that is sent, unshown (D13)', async () => {
+    test('keep their key in a replace or patch without one, and accept a new one, without showing it (D13)', async () => {
       const made = await makeOne()
       const before = await digestOf(made)
       const got = await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey)
@@ -297,7 +297,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(await digestOf(made), createHash('sha256').update(other).digest('hex'))
     })
 
-    test('do not tell a digest to those who send one (D13)', async () => {
+    test('do not reveal the digest to clients that send one (D13)', async () => {
       const made = await makeOne()
       const before = await digestOf(made)
       const body = edited(await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey), {
@@ -307,7 +307,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(await digestOf(made), before)
     })
 
-    test('in the annotation of kubectl apply become <redacted>, keys kept (D28)', async () => {
+    test('in the annotation of kubectl apply become <redacted>, other fields are kept (D28)', async () => {
       const key = `applied-${fresh()}-${'x'.repeat(32)}`
       const manifest = (spec: object) => JSON.stringify({ kind: 'OwnedAccessKey', spec })
       const hidden = { user: 'ada', key, identity: { connectorData: clear, email: 'a@b' } }
@@ -332,7 +332,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(stored(apiServer(), OwnedAccessKey.id).includes(key), false)
     })
 
-    test('belong to one of user, team and subject, for ever (D14)', async () => {
+    test('belong to one of user, team and subject, permanently (D14)', async () => {
       assert.deepEqual(causes(await refused(makeOne({ team: 'web' }), { code: 422 })), [
         'spec.team FieldValueForbidden',
       ])
@@ -363,7 +363,7 @@ export function secretsSuite(open: OpenHouse): void {
     const inside = (object: Resource) => plain(apiServer().opened(OwnedAccessKey, ref(object)).spec)
     const all = [clear, ...Object.values(login)]
 
-    test('never leave by any door, and are sealed at rest (D21, D28)', async () => {
+    test('never appear in a response, and are encrypted at rest (D21, D28)', async () => {
       await watching(
         apiServer(),
         { kind: OwnedAccessKey, resourceVersion: String(apiServer().store.revision) },
@@ -407,7 +407,7 @@ export function secretsSuite(open: OpenHouse): void {
       )
     })
 
-    test('are carried over by update, patch and apply of those who cannot see them (D5)', async () => {
+    test('are kept by updates, patches and applies of callers who cannot see them (D5)', async () => {
       const made = await make()
       const before = inside(made)
       const got = await read(apiServer(), made.metadata.name ?? '', '', OwnedAccessKey)
@@ -428,7 +428,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.deepEqual(inside(made), { ...before, description: 'z', displayName: 'D' })
     })
 
-    test('change when sent anew, and go when their container goes (D5)', async () => {
+    test('change when they are sent again, and are deleted with their container (D5)', async () => {
       const made = await make()
       await apiServer().resources.patch(
         OwnedAccessKey,
@@ -440,7 +440,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal('oidcLogin' in (inside(made) ?? {}), false)
     })
 
-    test('cannot be guessed: a write that names one is answered alike, whatever it says (D5)', async () => {
+    test('cannot be guessed: a write that names one always gets the same response (D5)', async () => {
       const made = await make()
       await apiServer().resources.patch(
         OwnedAccessKey,
@@ -491,7 +491,7 @@ export function secretsSuite(open: OpenHouse): void {
       assert.equal(same.object.metadata.resourceVersion, again.object.metadata.resourceVersion)
     })
 
-    test('copy, move and test may not touch them, nor what contains them, nor a write-only field: 422 naming the pointer (D5)', async () => {
+    test('copy, move and test cannot access them, their containers, or write-only fields: 422 with the pointer (D5)', async () => {
       const made = await make()
       const secrets = [
         '/spec/identity/connectorData',
@@ -522,10 +522,10 @@ export function secretsSuite(open: OpenHouse): void {
     })
   })
 
-  describe('sealed data in patches', () => {
+  describe('encrypted data in patches', () => {
     const apiServer = useHouse(open, { authorize: (_, { verb }) => ({ allowed: verb !== 'get', reason: '' }) })
 
-    test('cannot be read out by those who may not get it (D5)', async () => {
+    test('cannot be read by callers without get (D5)', async () => {
       const name = fresh('s')
       await apiServer().resources.create(SharedSecret, '', json({ metadata: { name }, spec: { data: { a: secret } } }))
       for (const operation of [
@@ -536,7 +536,7 @@ export function secretsSuite(open: OpenHouse): void {
         await refused(apiServer().resources.patch(SharedSecret, at(name), operations(operation)), { code: 422 })
     })
 
-    test('cannot be guessed by those who may not get it (D5)', async () => {
+    test('cannot be guessed by callers without get (D5)', async () => {
       const name = fresh('s')
       const body = json({ metadata: { name }, spec: { data: { a: secret, b: secret } } })
       await apiServer().resources.create(SharedSecret, '', body, { fieldManager: 'other' })

@@ -1,4 +1,4 @@
-// What the files of the resources suite share: a house for a group of tests, and short words for what they do all the time.
+// Shared by the resources suite: a server for a group of tests, and short functions for frequent steps.
 
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
@@ -12,7 +12,7 @@ import { Widget } from './widget.ts'
 
 export type OpenHouse = (options?: BuildOptions) => Promise<ApiServer>
 
-/** One house for the group of tests it is called in. */
+/** One server for the surrounding group of tests. */
 export function useHouse(open: OpenHouse, options: BuildOptions = {}): () => ApiServer {
   let apiServer: ApiServer | undefined
   before(async () => {
@@ -20,7 +20,7 @@ export function useHouse(open: OpenHouse, options: BuildOptions = {}): () => Api
   })
   after(() => apiServer?.close())
   return () => {
-    assert.ok(apiServer, 'the house is open while its tests run')
+    assert.ok(apiServer, 'the server is open while its tests run')
     return apiServer
   }
 }
@@ -31,13 +31,13 @@ export const fresh = (word = 'w') => `${word}-${++made}`
 
 export const at = (name: string, namespace = 'default'): Ref => ({ namespace, name })
 
-/** What a test builds is JSON, whatever TypeScript thinks of it. */
+/** Test input is JSON, whatever its TypeScript type. */
 export const json = (value: unknown): Json => value as Json
 
 export const widget = (name: string, parts: { metadata?: object; spec?: object; status?: object } = {}): Json =>
   json({ ...parts, metadata: { name, ...parts.metadata } })
 
-/** An object as it was read, with some members set anew. */
+/** A previously read object with some members replaced. */
 export function edited(
   object: Resource,
   parts: { metadata?: object; spec?: object; status?: object; kind?: string; apiVersion?: string },

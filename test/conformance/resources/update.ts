@@ -29,7 +29,7 @@ export function updateSuite(open: OpenHouse): void {
     const put = (object: Resource, parts: Parameters<typeof edited>[1], options = {}) =>
       apiServer().resources.update(Widget, at(object.metadata.name ?? ''), edited(object, parts), options)
 
-    test('replaces, with a new version; a change of intent raises the generation (wire §1.13)', async () => {
+    test('replaces the object with a new version; a change of spec raises the generation (wire §1.13)', async () => {
       const made = await create(apiServer(), fresh(), { spec: { size: 1, note: 'x' } })
       const { metadata, ...rest } = made
       const { object } = await apiServer().resources.update(
@@ -43,7 +43,7 @@ export function updateSuite(open: OpenHouse): void {
       assert.equal(object.metadata.uid, metadata.uid)
     })
 
-    test('labels, annotations and finalizers leave the generation (wire §1.13)', async () => {
+    test('labels, annotations and finalizers keep the generation (wire §1.13)', async () => {
       const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const { object } = await put(made, {
         metadata: { labels: { a: 'b' }, annotations: { c: 'd' }, finalizers: ['x.io/a'] },
@@ -64,7 +64,7 @@ export function updateSuite(open: OpenHouse): void {
       })
     })
 
-    test('without a version is 422, in the words of the plural (SPEC §4, wire §1.13)', async () => {
+    test('without a version is 422, with the plural in the message (SPEC §4, wire §1.13)', async () => {
       const made = await create(apiServer(), fresh())
       const name = made.metadata.name ?? ''
       for (const resourceVersion of [undefined, '', '0'])
@@ -75,7 +75,7 @@ export function updateSuite(open: OpenHouse): void {
         })
     })
 
-    test('of another uid is 409, without one it is kept (wire §1.13)', async () => {
+    test('with another uid is 409; without one the uid is kept (wire §1.13)', async () => {
       const made = await create(apiServer(), fresh())
       const { uid, name } = made.metadata
       await refused(put(made, { metadata: { uid: 'other' } }), {
@@ -86,13 +86,13 @@ export function updateSuite(open: OpenHouse): void {
       assert.equal((await put(made, { metadata: { uid: undefined }, spec: { size: 1 } })).object.metadata.uid, uid)
     })
 
-    test('of what is not there is 404, whatever it carries (wire §1.13)', async () => {
+    test('of a missing object is 404, whatever the body (wire §1.13)', async () => {
       const made = await create(apiServer(), fresh())
       await apiServer().resources.delete(Widget, at(made.metadata.name ?? ''))
       await refused(put(made, {}), { code: 404, reason: 'NotFound' })
     })
 
-    test('names the object it is sent to: another name or namespace, or no name, is 400 (wire §1.13)', async () => {
+    test('requires the name of the path: another name or namespace, or no name, is 400 (wire §1.13)', async () => {
       const made = await create(apiServer(), 'u1')
       const send = (metadata: object) => apiServer().resources.update(Widget, at('u1'), edited(made, { metadata }))
       await refused(send({ name: 'u2' }), {
@@ -109,7 +109,7 @@ export function updateSuite(open: OpenHouse): void {
       })
     })
 
-    test('that changes nothing keeps the version and the times of managedFields (wire §1.13)', async () => {
+    test('without a change keeps the version and the times of managedFields (wire §1.13)', async () => {
       const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
       apiServer().clock.forward(5)
       const { object } = await put(made, {}, { fieldManager: 'somebody' })
@@ -117,7 +117,7 @@ export function updateSuite(open: OpenHouse): void {
       assert.deepEqual(plain(await read(apiServer(), made.metadata.name ?? '')), plain(made))
     })
 
-    test('puts back what only the server sets (wire §1.10)', async () => {
+    test('restores fields that only the server sets (wire §1.10)', async () => {
       const made = await create(apiServer(), fresh())
       const { object } = await put(made, {
         metadata: { creationTimestamp: '2001-01-01T00:00:00Z', generation: 77, generateName: 'x-', selfLink: '/x' },
@@ -130,7 +130,7 @@ export function updateSuite(open: OpenHouse): void {
       assert.equal('selfLink' in object.metadata, false)
     })
 
-    test('may not set deletionTimestamp nor deletionGracePeriodSeconds (wire §1.10)', async () => {
+    test('cannot set deletionTimestamp or deletionGracePeriodSeconds (wire §1.10)', async () => {
       const made = await create(apiServer(), fresh())
       const metadata = { deletionTimestamp: '2030-01-01T00:00:00Z', deletionGracePeriodSeconds: 5 }
       const status = await refused(put(made, { metadata }), { code: 422, message: /field is immutable/ })
@@ -157,7 +157,7 @@ export function updateSuite(open: OpenHouse): void {
       assert.deepEqual(plain(again.object.status), { phase: 'Ready' })
     })
 
-    test('while being deleted may take finalizers away but add none (SPEC §2.2)', async () => {
+    test('of a terminating object can remove finalizers but add none (SPEC §2.2)', async () => {
       const made = await create(apiServer(), fresh(), { metadata: { finalizers: ['x.io/a', 'x.io/b'] } })
       const ref = at(made.metadata.name ?? '')
       await apiServer().resources.delete(Widget, ref)
@@ -175,7 +175,7 @@ export function updateSuite(open: OpenHouse): void {
       assert.equal(object.metadata.generation, (going.metadata.generation ?? 0) + 1)
     })
 
-    test('dryRun answers what would be, with its generation, and leaves what is (wire §3)', async () => {
+    test('dryRun returns the result with its generation, and stores nothing (wire §3)', async () => {
       const made = await create(apiServer(), fresh(), { spec: { size: 1 } })
       const before = apiServer().store.revision
       const { object } = await put(made, { spec: { size: 2 } }, { dryRun: true })
@@ -184,7 +184,7 @@ export function updateSuite(open: OpenHouse): void {
       assert.equal(apiServer().store.revision, before)
     })
 
-    test('records who changed what and when (SPEC §2.2.2, wire §1.14)', async () => {
+    test('records who changed which fields and when (SPEC §2.2.2, wire §1.14)', async () => {
       const made = (
         await apiServer().resources.create(Widget, '', widget(fresh(), { spec: { size: 1, note: 'x' } }), {
           fieldManager: 'a',
@@ -220,7 +220,7 @@ export function updateSuite(open: OpenHouse): void {
         ...options,
       })
 
-    test('changes status and nothing else, under its own managedFields entry (wire §1.13)', async () => {
+    test('changes only the status, with its own managedFields entry (wire §1.13)', async () => {
       const made = (
         await apiServer().resources.create(Widget, '', widget(fresh(), { spec: { size: 1 } }), { fieldManager: 'a' })
       ).object
@@ -258,7 +258,7 @@ export function updateSuite(open: OpenHouse): void {
       assert.deepEqual(plain(got.object), plain(patched.object))
     })
 
-    test('is not touched by a merge into the object (D9)', async () => {
+    test('is not changed by a merge into the object (D9)', async () => {
       const made = await create(apiServer(), fresh())
       const patched = await apiServer().resources.patch(Widget, at(made.metadata.name ?? ''), {
         type: 'merge',

@@ -35,7 +35,7 @@ export function watchSuite(open: OpenHouse): void {
         )
       ).object
 
-    test('begins with what is there, for no version and for 0, and goes on with what happens (wire §1.12)', async () => {
+    test('starts with existing objects, without a version and for 0, and continues with changes (wire §1.12)', async () => {
       for (const version of [undefined, '0']) {
         const namespace = fresh('ns')
         await create(apiServer(), 'a', {}, namespace)
@@ -50,7 +50,7 @@ export function watchSuite(open: OpenHouse): void {
       }
     })
 
-    test('from a version shows what came after it, and nothing before (wire §1.12)', async () => {
+    test('from a version shows later changes, and nothing before (wire §1.12)', async () => {
       const name = fresh()
       await create(apiServer(), name)
       const from = now()
@@ -87,7 +87,7 @@ export function watchSuite(open: OpenHouse): void {
       })
     })
 
-    test('entering a selector is ADDED, leaving it DELETED with what was last seen and the new version (wire §1.12)', async () => {
+    test('entering a selector is ADDED, leaving it DELETED with the last visible state and the new version (wire §1.12)', async () => {
       const name = fresh()
       await create(apiServer(), name, { metadata: { labels: { run: name, on: 'yes' } }, spec: { note: 'before' } })
       const labels = (on: string) => ({ metadata: { labels: { run: name, on } } })
@@ -109,7 +109,7 @@ export function watchSuite(open: OpenHouse): void {
       })
     })
 
-    test('metadata.name watches one object, a namespace what is in it (wire §1.12)', async () => {
+    test('metadata.name watches one object, a namespace its objects (wire §1.12)', async () => {
       const [one, other, namespace] = [fresh(), fresh(), fresh('ns')]
       await watching(apiServer(), { resourceVersion: now(), fieldSelector: `metadata.name=${one}` }, async byName => {
         await watching(apiServer(), { resourceVersion: now(), namespace }, async bySpace => {
@@ -122,7 +122,7 @@ export function watchSuite(open: OpenHouse): void {
       })
     })
 
-    test('a bookmark names a version from which nothing is missed and nothing comes twice (wire §1.12)', async () => {
+    test('a bookmark has a version to resume from without gaps or duplicates (wire §1.12)', async () => {
       const namespace = fresh('ns')
       await create(apiServer(), 'a', {}, namespace)
       await watching(apiServer(), { namespace, allowWatchBookmarks: true }, async watch => {
@@ -138,7 +138,7 @@ export function watchSuite(open: OpenHouse): void {
       })
     })
 
-    test('sendInitialEvents ends what is there with a marked bookmark (wire §1.12)', async () => {
+    test('sendInitialEvents ends the initial state with a marked bookmark (wire §1.12)', async () => {
       const namespace = fresh('ns')
       await create(apiServer(), 'a', {}, namespace)
       const from = now()
@@ -159,7 +159,7 @@ export function watchSuite(open: OpenHouse): void {
       })
     })
 
-    test('a state that is not older than a version to come waits for it (wire §1.12)', async () => {
+    test('NotOlderThan a future version waits for it (wire §1.12)', async () => {
       const namespace = fresh('ns')
       const options = {
         namespace,
@@ -178,7 +178,7 @@ export function watchSuite(open: OpenHouse): void {
       watch.stop()
     })
 
-    test('events come in batches of 256 at most, or about 1 MiB, the state as well as what happens (wire §1.12)', async () => {
+    test('events are delivered in batches of at most 256, or about 1 MiB, initial state and changes (wire §1.12)', async () => {
       const namespace = fresh('ns')
       const labels = { labels: { run: namespace } }
       const many = Array.from({ length: 300 }, (_, index) => `w${index}`)
@@ -194,7 +194,7 @@ export function watchSuite(open: OpenHouse): void {
           const batch = (await watch.next()) ?? []
           const bytes = batch.reduce((sum, { line }) => sum + line.length, 0)
           assert.ok(batch.length <= 256 && bytes < 1024 * 1024 + 300_000, `${batch.length} events, ${bytes} bytes`)
-          // What was not handed out yet is not behind a bookmark.
+          // A bookmark does not cover undelivered events.
           const behind = version(watch.bookmark().document.object)
           const isLast = told + batch.length === 320
           assert.equal(isLast ? behind >= Number(now()) : behind < Number(now()), true)
@@ -205,7 +205,7 @@ export function watchSuite(open: OpenHouse): void {
       }
     })
 
-    test('sendInitialEvents=false begins with what happens next (wire §1.12)', async () => {
+    test('sendInitialEvents=false starts with the next change (wire §1.12)', async () => {
       const namespace = fresh('ns')
       await create(apiServer(), 'a', {}, namespace)
       const options = { namespace, sendInitialEvents: false, resourceVersionMatch: 'NotOlderThan' }
@@ -228,12 +228,12 @@ export function watchSuite(open: OpenHouse): void {
         })
     })
 
-    test('selectors and versions that cannot be read are 400 (wire §1.11, §1.12)', async () => {
+    test('invalid selectors and versions are 400 (wire §1.11, §1.12)', async () => {
       for (const options of [{ labelSelector: 'a b' }, { fieldSelector: 'spec.x=1' }, { resourceVersion: 'abc' }])
         await refused(apiServer().resources.watch(Widget, options), { code: 400, reason: 'BadRequest' })
     })
 
-    test('no-op writes and dry runs make no event (wire §1.12)', async () => {
+    test('no-op writes and dry runs cause no event (wire §1.12)', async () => {
       const name = fresh()
       await create(apiServer(), name, { spec: { size: 1 } })
       await watching(apiServer(), { resourceVersion: now() }, async watch => {
@@ -252,7 +252,7 @@ export function watchSuite(open: OpenHouse): void {
       })
     })
 
-    test('stop ends it: a pending next and every later one answer undefined', async () => {
+    test('stop ends it: a pending next and every later one return undefined', async () => {
       const watch = await apiServer().resources.watch(Widget, { resourceVersion: now() })
       const waiting = watch.next()
       await turn()
@@ -262,7 +262,7 @@ export function watchSuite(open: OpenHouse): void {
       watch.stop()
     })
 
-    test('a version that is yet to come waits for it in silence (wire §1.12)', async () => {
+    test('a future version waits silently (wire §1.12)', async () => {
       const future = String(apiServer().store.revision + 3)
       await watching(apiServer(), { resourceVersion: future }, async watch => {
         await watching(apiServer(), { resourceVersion: now() }, async present => {
@@ -276,7 +276,7 @@ export function watchSuite(open: OpenHouse): void {
     })
   })
 
-  describe('watch: too old', () => {
+  describe('watch: expired version', () => {
     const apiServer = useHouse(open)
 
     test('is one ERROR event with 410 Expired, and the end (wire §1.12)', async () => {

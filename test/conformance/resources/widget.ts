@@ -13,14 +13,14 @@ export const Widget = defineKind({
   description: 'Widget is a thing that tests make.',
   spec: struct('Desired state of the widget.', {
     size: integer('How large it is.', { minimum: 0 }),
-    note: text('What is said about it.'),
+    note: text('A description of the widget.'),
     ready: flag('Whether it may be used.'),
     old: text('Nobody uses this any more.', { deprecated: true }),
     tags: setOf(text(''), 'Words for it.'),
     parts: mapList(
       struct('A part.', { name: text('Its name.'), count: integer('How many.') }, ['name']),
       ['name'],
-      'What it is made of.',
+      'The parts of the widget.',
     ),
     settings: mapOf(text(''), 'How it behaves.'),
     steps: list(text(''), 'In which order.'),

@@ -1,4 +1,4 @@
-// Counts how many sealed values this process decrypts. A replaced function of node:crypto tells it, so that nothing in src/ has to.
+// Counts the values that this process decrypts. It replaces a function of node:crypto, so that src/ needs no hook.
 
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'

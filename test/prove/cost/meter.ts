@@ -1,4 +1,4 @@
-// What a piece of work costs the main thread: CPU time in all, and the longest stretch without a break.
+// Measures the cost of work on the main thread: total CPU time, and the longest uninterrupted stretch.
 
 /** Milliseconds of CPU time of this thread. */
 export type Cost = { readonly total: number; readonly longest: number }

@@ -88,7 +88,7 @@ async function ask(system: System, method: string, url: string, body: unknown, t
   return system.ask({ method, url, headers: headersOf(system.adminKey, type), body: bytes })
 }
 
-/** Everything that a request has set off has run: watches take their events in turns of their own. */
+/** Waits until all effects of a request have run: watches take their events in turns of their own. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
 }

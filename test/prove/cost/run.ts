@@ -60,7 +60,7 @@ export function* targets(): Generator<Input> {
     }
 }
 
-/** `chosen` is asked for a field and a way, each of which makes several inputs. */
+/** `chosen` gets a field and a kind of write, each of which yields several inputs. */
 export function* inputs(chosen: (what: string) => boolean): Generator<Pair> {
   for (const { what, make } of shapes) if (chosen(what)) yield { what, half: make(0.5), whole: make(1) }
   for (const kind of written)

@@ -8,16 +8,16 @@ import type { Schema } from '../../../src/api/schema.ts'
 /** `make(count)`: the object with so many items, members or characters there. */
 export type Stretch = {
   readonly path: string
-  /** What the schema allows. */
+  /** The limit of the schema. */
   readonly most: number
-  /** What a body can hold. */
+  /** The limit of a body. */
   readonly inBody: number
   make(count: number): JsonObject
 }
 
 /** A text has no limit of its own; a stored object has one (D72). */
 const longestText = 1_000_000
-/** Less than the limits of a body (3 MiB, 50,000 values), because the rest of the object needs room, too. */
+/** Below the limits of a body (3 MiB, 50,000 values), because the rest of the object counts, too. */
 const bodyCharacters = 3_000_000
 const bodyValues = 45_000
 const skipped = new Set(['apiVersion', 'kind', 'metadata.name', 'metadata.namespace', 'status'])

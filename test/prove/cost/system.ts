@@ -21,7 +21,7 @@ export type System = {
   close(): Promise<void>
 }
 
-/** `first`: what is stored before requests come, by the server itself. */
+/** `first`: creates objects before the first request, as the server. */
 export async function openSystem(first?: (internalClient: Resources) => Promise<void>): Promise<System> {
   const now = Date.now
   const settings = await readSettings([], {})

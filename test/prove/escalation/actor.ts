@@ -1,4 +1,4 @@
-// Who takes the next step: one of the attackers' secrets, sometimes acting as somebody else. The generators of steps build on it.
+// The actor of the next step: one of the attackers' secrets, sometimes impersonating somebody else. The generators of steps build on it.
 
 import type { Credential, Principal } from './credentials.ts'
 import type { Stage } from './generator-context.ts'

@@ -1,4 +1,4 @@
-// What the administrator does meanwhile: honest work that takes away, deletes, creates again, disables and rotates.
+// Concurrent work of the administrator: revokes, deletes, recreates, disables and rotates.
 
 import { namesOf, namespacesOf, reborn } from './actor.ts'
 import { draft, keySpec } from './drafts.ts'

@@ -41,7 +41,7 @@ function dangerOfRotation(actor: Actor, { object: { spec = {} } }: Known): Famil
   return isBounded(actor) ? 'lifetime' : 'token-overlap'
 }
 
-/** So many secrets the attackers have at most: every one of them is asked about after every change. */
+/** The maximum number of the attackers' secrets: every one is checked after every change. */
 const mostSecrets = 14
 
 export function makeKey(stage: Stage, actor: Actor): Step | undefined {

@@ -1,4 +1,4 @@
-// What an attacker tries next: mostly something it has the right to begin, with a body that asks for a little more.
+// The next step of an attacker: mostly a request that it may send, with a body that asks for a little more.
 
 import {
   type Actor,
@@ -74,7 +74,7 @@ function change(stage: Stage, actor: Actor): Step | undefined {
   const method = target.verb === 'update' ? 'update' : patch
   const visible = visibleOf(found.object)
   const { next, what, danger } = mutate(stage, found, visible, isScoped(actor))
-  // A replacement needs the version it was made from; a patch may name it.
+  // A replacement needs the version that it is based on; a patch may name it.
   const isPinned = method !== 'update' && chance.is(0.2)
   const body = bodyOf(method, isPinned ? unpinned(visible) : visible, next, kind)
   const sub = kind.shared && chance.is(0.04) ? 'status' : ''

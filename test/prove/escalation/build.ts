@@ -93,7 +93,7 @@ const copyOf = ({ name, namespace }: Known): Spec => ({
   sharedSecretRef: { name, namespace },
 })
 
-/** Keys that are nobody's who attacks: their secrets are asked about all the same. */
+/** Keys that belong to no attacker: their secrets are checked as well. */
 async function buildStrangers(stage: Stage): Promise<void> {
   const { chance, attackers, prover } = stage
   const others = names.users.filter(one => !attackers.includes(one))

@@ -1,4 +1,4 @@
-// Data: copies come from the source they were told to follow, and answers show nobody what they may not read (D6, D30, D61).
+// Data: copies come from the source they follow, and responses show only readable data (D6, D30, D61).
 
 import type { Known } from './model.ts'
 import { kinds, type SourceRef } from './objects.ts'
@@ -53,7 +53,7 @@ function maySee({ rights }: Prover, { principal, scope, bits }: Before, ask: Ato
   return principal !== undefined && scopeCovers(scope, ask) && rights.may(principal, ask)
 }
 
-/** Who may list or watch sees what they may get, and more. A deleted object is judged by its last state (D71). */
+/** Callers with list or watch see at least what they may get. For a deleted object its last state decides (D71). */
 function mayRead(prover: Prover, before: Before, object: Known): boolean {
   const { principal, scope } = before
   const { kind, namespace, name } = object

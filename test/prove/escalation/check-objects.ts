@@ -26,7 +26,7 @@ export function checkObjects(prover: Prover, changes: readonly Change[], outcome
   }
 }
 
-/** What a client did to an object it named. */
+/** The effect of a request on the object it names. */
 function checkWriter({ before, after }: Change, { step, before: known }: Outcome): void {
   if (after) {
     const now = reservedIn(after.object)
@@ -81,7 +81,7 @@ function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): u
   const own = (words: Words) => Object.fromEntries(Object.entries(words).filter(([key]) => !key.startsWith(reserved)))
   const isMirror = labels[mirrorLabel] !== undefined
   const { rules: __, ...others } = rest
-  // Data is sealed anew with every write.
+  // Data is encrypted again with every write.
   const { data: ___, sharedSecretRef: ref, ...fields } = spec ?? {}
   return {
     name,
@@ -95,7 +95,7 @@ function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): u
   }
 }
 
-/** What hands out rights: it is not for keys that are confined themselves. */
+/** Objects that grant permissions: scoped keys cannot write them. */
 const powerOf = ({ spec = {}, rules, aggregationRule, roleRef, subjects }: Obj) => {
   const { owner, access: entries = [], users, groups, clusterRoles } = spec
   const access = entries.filter(one => one.verbs.length && (one.users?.length || one.teams?.length))

@@ -25,7 +25,10 @@ import { Violation } from './violation.ts'
 /** Rights over a key object are harmless by themselves: a secret that they lead to is counted when somebody has it. */
 const keyAtoms = bitsOf(({ resource, name }) => resource === 'ownedaccesskeys' && name !== '')
 
-/** Members may get their team and its permissions (D26). Whoever may change the team may become one, or create a key of it. */
+/**
+ * Members may get their team and its permissions (D26). Callers who may change the team may join it, or create a key of
+ * it.
+ */
 const teamLooks = names.teams.map(name => ({
   change: ['update', 'patch'].map(verb => indexOf({ verb, group: ours, resource: 'teams', name })),
   look: bitsOf(one => one.resource === 'teams' && one.name === name && one.verb === 'get' && one.sub !== 'status'),
@@ -56,7 +59,7 @@ function through({ coalition, credentials, rights }: Prover, index: number): str
   return 'impersonation or a role that they may take'
 }
 
-/** What the server lets a request do, the model lets its caller do. */
+/** The model allows its caller everything that the server allows. */
 export function checkRequest({ step, before, answer }: Outcome): void {
   const { allowed, ask, credential, principal } = before
   // Lists show what the caller may get.
@@ -65,7 +68,7 @@ export function checkRequest({ step, before, answer }: Outcome): void {
   throw new Violation('bound', `the server answered ${answer.code} to ${step.method} "${printAtom(ask)}" by ${who}`)
 }
 
-/** Rights that are worth asking about after every change, whoever has them. */
+/** Permissions that are checked after every change, for everybody. */
 const powers = atoms.flatMap(({ verb, name, resource }, index) =>
   (name === '' && (verb === '*' || verb === 'create')) || resource === 'users' || verb === 'escalate' ? [index] : [],
 )

@@ -4,7 +4,7 @@ import type { Known, Model } from './model.ts'
 import { kinds, type Obj, teamGroup } from './objects.ts'
 import { isReadableKeySpec, isReadablePatch, type ReadScope, readScope } from './scopes.ts'
 
-/** Who acts: a name, groups, and the teams that are among the groups. */
+/** The acting identity: a name, groups, and the teams among the groups. */
 export type Principal = {
   readonly username: string
   readonly groups: ReadonlySet<string>
@@ -26,14 +26,14 @@ export type Token = {
   readonly expires: number
   readonly id: string
 }
-/** What an accepted write of a key sent. */
+/** The body of an accepted write of a key. */
 export type SentKey = { readonly how: 'whole' | 'merge' | 'json'; readonly body: unknown }
 
 export type Credentials = {
   /** Every secret that was ever shown, oldest first. */
   readonly secrets: ReadonlyMap<string, { readonly keyUid: string }>
   readonly tokens: Token[]
-  /** Who a secret makes its holder, now; undefined: it does not work. */
+  /** The current identity of a secret; undefined: it does not authenticate. */
   of(secret: string): Credential | undefined
   /** When a secret stops working by itself; undefined: it does not work. */
   endOf(secret: string): number | undefined

@@ -25,7 +25,7 @@ export async function send(handle: Handler, { method, url, headers, body }: Http
   return { code: answer.statusCode, text: answer.text }
 }
 
-/** A request whose answer goes on, such as a watch. */
+/** A request with a streaming response, such as a watch. */
 export type Streaming = { text(): string; close(): Promise<void> }
 
 export function stream(handle: Handler, { method, url, headers, body }: HttpRequest): Streaming {

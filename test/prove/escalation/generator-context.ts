@@ -1,4 +1,4 @@
-// What the generators of worlds and steps share: the world, chance, who the attackers are, and which dangers are switched on.
+// Shared by the generators of objects and steps: the objects, the random source, the attackers, and the enabled attacks.
 
 import type { Prover } from './prover.ts'
 import type { Chance } from './seeded-choices.ts'
@@ -14,6 +14,6 @@ export type Stage = {
   readonly enabled: ReadonlySet<Family>
   /** Dangers that this world has the rights and objects for. */
   readonly prepared: ReadonlySet<Family>
-  /** What the author of a step may do: most of what it gives away, it has. */
+  /** The permissions of the author of a step: it has most of what it grants. */
   readonly holds?: Bits
 }

@@ -7,7 +7,7 @@ import type { Tried } from './run.ts'
 import type { Invariant } from './violation.ts'
 
 export type ChildOptions = { readonly seed: string; readonly steps: number; readonly seconds?: number }
-/** What the child prints: one line of JSON. */
+/** The output of the child: one line of JSON. */
 export type ChildReport = {
   readonly steps: number
   readonly seconds: number
@@ -27,7 +27,7 @@ export async function runInChild(options: ChildOptions, { imports = [], env = {}
   const timeout = slowestStart + (seconds ? seconds * 1000 : steps * slowestStep)
   const { code, stdout, stderr } = await exec(process.execPath, [...before, program, ...args], {
     env: { ...process.env, ...env },
-    // What a timer can count to.
+    // The maximum delay of a timer.
     timeout: Math.min(timeout, 2 ** 31 - 1),
   })
   if (code !== 0) throw new Error(`the escalation prover ended with ${code}: ${stderr.slice(-2000)}`)

@@ -23,7 +23,7 @@ export type StoreChange = {
   readonly object: Obj
 }
 
-/** What caused a change: the server, or a request; a rotation may change which team a key means. */
+/** The cause of a change: the server, or a request; a rotation may change which team a key means. */
 export type Cause = 'server' | 'request' | 'rotation'
 
 export type Model = {
@@ -54,7 +54,7 @@ export function openModel(): Model {
   /** By uid of the object, then by name of the team. `open`: the next team of that name. */
   const pins = new Map<string, Map<string, string>>()
   const sources = new Map<string, Set<string>>()
-  /** ProjectSecrets whose source was not there when they were told to follow it, by the source's slot. */
+  /** ProjectSecrets whose source was missing when they started to follow it, by the source's slot. */
   const waiting = new Map<string, Set<string>>()
   let version = 0
 

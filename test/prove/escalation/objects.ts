@@ -116,7 +116,7 @@ export function collectionOf({ group, plural, namespaced }: KindInfo, namespace:
   return `${prefix}/apis/${group}/v1/${namespaced ? `namespaces/${namespace}/` : ''}${plural}`
 }
 
-/** Where an object is: one word for a map. */
+/** The location of an object, as a map key. */
 export const slotOf = ({ plural }: KindInfo, namespace: string, name: string): string =>
   `${plural}/${namespace}/${name}`
 

@@ -1,4 +1,4 @@
-// What a principal may do according to the model: roles, owners, access entries, membership (D15, D23, D26, D27), as bits or for one request.
+// The permissions of a principal according to the model: roles, owners, access entries, membership (D15, D23, D26, D27), as bits or for one request.
 
 import { type Rule, ruleCovers } from '../../access/evaluator.ts'
 import type { Principal } from './credentials.ts'
@@ -12,12 +12,12 @@ export type Rights = {
   may(principal: Principal, ask: Atom): boolean
   /** The same, had the object of that name this state. */
   mayOn(principal: Principal, object: Known, ask: Atom): boolean
-  /** What a cluster role holds, the roles it aggregates included. */
+  /** The rules of a cluster role, including aggregated ones. */
   bitsOfRole(role: Known): Bits
 }
 
 type Held = { readonly rule: PolicyRule; readonly namespace: string }
-/** What an object itself gives a principal. */
+/** The permissions that an object itself grants to a principal. */
 type Grant = { readonly verbs: readonly string[]; readonly subresources: readonly string[] }
 
 export function openRights(model: Model): Rights {

@@ -27,11 +27,11 @@ export type Prover = {
   readonly canaries: Canaries
   /** The secrets that attackers know. */
   readonly coalition: Set<string>
-  /** What the attackers could reach after the last step. */
+  /** The permissions that the attackers could reach after the last step. */
   reach: Bits
-  /** Whose turn it is where not everything is asked about every time. */
+  /** The next one to check, where not everything is checked every time. */
   turn: number
-  /** What the model says before a request is sent. */
+  /** The model's prediction before a request is sent. */
   lookBefore(step: Step): Before
   /** Sends a request, brings the model up to date and checks every invariant. */
   perform(step: Step): Promise<Outcome>
@@ -39,7 +39,7 @@ export type Prover = {
   give(secret: string): void
   /** Moves the clock and checks. */
   wait(seconds: number): Promise<void>
-  /** What the store of the server holds that the model has not seen yet. */
+  /** Stored changes that the model has not processed yet. */
   absorb(cause: (change: StoreChange) => Cause): Change[]
   /** The checks of a step, on what came of it. */
   check(outcome: Outcome): void
@@ -48,7 +48,7 @@ export type Prover = {
   close(): Promise<void>
 }
 
-/** What the questions of every atom are asked about: rights over all access keys (D14). */
+/** The questions of every atom cover permissions on all access keys (D14). */
 const allKeys: Atom = {
   verb: '*',
   group: ours,
@@ -95,7 +95,7 @@ export async function openProver(): Promise<Prover> {
     return { credential, principal, scope, bits, ask, allowed: may(ask), deletes, administers: may(allKeys) }
   }
 
-  /** Only the first change of the object that a request names is the request's own; whatever follows is the server's. */
+  /** Only the first change of the object that a request names belongs to the request; the server causes later ones. */
   function causes(step: Step, name: string): (change: StoreChange) => Cause {
     const done = new Set<string>()
     return ({ plural, namespace, name: changed }) => {
@@ -129,7 +129,7 @@ export async function openProver(): Promise<Prover> {
     return outcome
   }
 
-  /** What a client that sent this request, or got this answer, knows now. */
+  /** The knowledge of a client after this request and response. */
   function learn({ step, request, answer, shown }: Outcome, name: string): void {
     const isAttacker = step.actor === 'attacker'
     if (step.kind === kinds.OwnedAccessKey) {
@@ -205,7 +205,7 @@ export async function openProver(): Promise<Prover> {
       await rig.close()
     },
   }
-  // What is there from the start belongs to somebody as much as what is created later.
+  // Initial objects have owners like later ones.
   absorb(() => 'request')
   for (const key of model.of(kinds.OwnedAccessKey)) credentials.learn(rig.adminKey, key, 0)
   return prover

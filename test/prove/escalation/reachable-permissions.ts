@@ -47,7 +47,7 @@ export function reachOf({ model, rights, credentials }: Reaching, secrets: Itera
     scopes.set(JSON.stringify(found.scope ?? null), found.scope)
     take(found.principal, found.scope)
   }
-  // Whoever may act as others may also be given more by them: taken together until nothing is added.
+  // Callers who may impersonate others may also get more from them: computed as a fixed point.
   for (let before = -1; before !== sizeOf(reach); ) {
     before = sizeOf(reach)
     if (hasBit(reach, allKeys) || hasBit(reach, masters)) return everything

@@ -24,7 +24,7 @@ export type EscalationOptions = {
   /** The first world: to see a violation again. */
   readonly world?: number
 }
-/** What was tried, so that nobody takes idleness for proof. */
+/** The number of attempts, so that an idle run does not count as proof. */
 export type Tried = {
   steps: number
   worlds: number
@@ -119,7 +119,7 @@ function nextStep(stage: Stage): Step {
   throw new Error('there is nothing left to try in this world')
 }
 
-/** Who attacks, and what this world is prepared for. */
+/** The attackers, and the attacks that the objects are prepared for. */
 function castOf(
   chance: Chance,
   only: Family | undefined,
@@ -149,7 +149,7 @@ function count({ writes, dangers }: Tried, { step, accepted }: Outcome): void {
   if (step.danger) dangers[step.danger]++
 }
 
-/** What happened, for people who look at a violation. */
+/** The steps, for people who look at a violation. */
 type Entry =
   | { readonly step: number; readonly seconds: number }
   | { readonly step: number; readonly sent: Step; readonly holder: string }

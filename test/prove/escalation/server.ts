@@ -20,7 +20,7 @@ export type Rig = {
   readonly adminKey: string
   now(): number
   ask(request: HttpRequest): Promise<HttpAnswer>
-  /** What the server allows the holder of a secret now, as a request meets it; undefined: it does not let the secret in. */
+  /** The server's current decision for the holder of a secret; undefined: the secret does not authenticate. */
   decide(secret: string): ((question: Question) => Decision) | undefined
   /** Resolves when controllers and indexes have caught up with every write. */
   settle(): Promise<void>

@@ -50,15 +50,15 @@ export type Step = {
   readonly headers?: { readonly [name: string]: string }
   /** The dangerous thing it tries; undefined: an ordinary one. */
   readonly danger?: Family
-  /** What was changed, in a word. */
+  /** A short name of the change. */
   readonly what: string
 }
 
-/** What the model says before the request is sent. */
+/** The model's prediction before the request is sent. */
 export type Before = {
   /** undefined: the secret does not work. */
   readonly credential: Credential | undefined
-  /** Who the request acts as. */
+  /** The identity that the request uses. */
   readonly principal: Principal | undefined
   readonly scope: ReadScope
   /** Everything the caller may do. */

@@ -146,7 +146,7 @@ export function indexOf(part: Partial<Atom>): number {
   return index
 }
 
-/** What the server's authorizer is asked for an atom. */
+/** The question for the server's authorizer about an atom. */
 export const questions = atoms.map(({ verb, group, resource, sub, namespace, name, path }) =>
   path
     ? { verb, path }

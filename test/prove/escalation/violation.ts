@@ -6,7 +6,7 @@ export const invariants = {
   bound: 'the server allows nothing that the model denies',
   impersonation: 'no access key, rotation or token is created while impersonating (D62)',
   lifetime: 'no key that a non-administrator creates, rotates or changes ends later than the credential used (D62)',
-  'data flow': 'a ProjectSecret has data only of the SharedSecret that it was told to follow (D61)',
+  'data flow': 'a ProjectSecret has data only of the SharedSecret that it follows (D61)',
   tokens: 'a token does not outlive the secret it was minted with (D22)',
   objects: 'nothing vanishes or changes that nobody with the right to do so deleted or changed',
   answers: 'no answer shows an attacker data or secrets it may not read',
