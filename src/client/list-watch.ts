@@ -33,6 +33,8 @@ export type Change = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly
 
 export type FollowOptions = Selection & {
   readonly signal?: AbortSignal
+  /** Objects that the caller has read already. Those that are gone by now are yielded as DELETED. */
+  readonly known?: readonly Resource[]
   readonly sleep?: (milliseconds: number) => Promise<void>
   /** Called when the connection is lost, but not when only the history has expired. An error thrown here ends the loop. */
   readonly onDisconnect?: (error: unknown) => void
@@ -52,8 +54,8 @@ export async function* follow(
   kind: Kind,
   options: FollowOptions = {},
 ): AsyncGenerator<Change> {
-  const { signal, sleep = pause, onDisconnect, onReconnect, ...selection } = options
-  const known = new Map<string, Resource>()
+  const { signal, sleep = pause, onDisconnect, onReconnect, known: read = [], ...selection } = options
+  const known = new Map(read.map(object => [keyOf(object), object]))
   let version: string | undefined
   let wait = minDelay
   while (!signal?.aborted) {

@@ -127,7 +127,7 @@ test('the condition of a copy tells nothing about a source that its owner may no
   await must(admin.ask('POST', secrets(), { metadata: { name: 'prod' }, spec }))
   // The controller handles one object after the other: this one comes later.
   await must(admin.ask('POST', projectSecrets('mal'), { ...own, metadata: { name: 'later' } }))
-  await soon('a later copy is made', async () => {
+  await soon('a later copy is created', async () => {
     const { status } = await must(admin.ask('GET', `${projectSecrets('mal')}/later`))
     return status?.conditions?.length > 0
   })

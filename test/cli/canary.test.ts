@@ -124,7 +124,7 @@ test('every test of test/cli ends with that check, and starts programs only thro
     )
     const has = (part: string) => lines.some(line => line.includes(part))
     // signedIn closes everything that it opens.
-    const isClosed = has('await signedIn(') || (has('openHome(') && has('.close()'))
+    const isClosed = has('await signedIn(') || (has('openHome(') && (has('.close()') || has('.close, ')))
     return [...past, ...(isClosed ? [] : [`${name} opens no home, or does not close it`])]
   })
   assert.deepEqual(

@@ -74,7 +74,8 @@ async function watchAll(io: Io, flags: WatchFlags, { sources, signal, refresh }:
     while (!signal.aborted)
       try {
         const session = await openSession(io, flags)
-        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, ...warnings }
+        const known = [{ apiVersion: kind.apiVersion, kind: kind.kind, metadata: { namespace, name } }]
+        const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal, known, ...warnings }
         try {
           for await (const { type } of follow(session.resources, kind, selection))
             if (type !== 'DELETED') await refresh()
