@@ -225,7 +225,7 @@ describe('forwarding', () => {
     await assert.rejects(other.text())
     const refused = await get('/api/v1/pods')
     assert.equal(refused.status, 503)
-    assert.match(await refused.text(), /not heard from the service/)
+    assert.match(await refused.text(), /no contact with the management API/)
     gateway.feedAge = 0
     reply = fine
     assert.equal((await get('/api/v1/pods')).status, 200)
