@@ -32,11 +32,11 @@ export async function checkGrants(
   for (const grant of added)
     switch (grant.type) {
       case 'rules':
-        checkRules(dependencies, check, grant)
+        await checkRules(dependencies, check, grant)
         break
       case 'role': {
         const role = JSON.stringify([grant.role, grant.namespace])
-        if (!rulesSeen.has(role)) checkRole(dependencies, check, grant)
+        if (!rulesSeen.has(role)) await checkRole(dependencies, check, grant)
         rulesSeen.add(role)
         break
       }
@@ -93,13 +93,17 @@ const mayAnyway = (
  * A role can contain only rules that its author has, unless they may `escalate` it. An aggregated role may get any
  * rule.
  */
-function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules, aggregates }: Of<'rules'>): void {
+async function checkRules(
+  dependencies: GrantDependencies,
+  check: GatedWrite,
+  { rules, aggregates }: Of<'rules'>,
+): Promise<void> {
   const { kind, next, old } = check
   if (mayAnyway(dependencies, check, { verb: 'escalate', target: targetOf(kind, next) })) return
   const aggregated = aggregates || (old && kind.grants?.(old).some(one => one.type === 'rules' && one.aggregates))
   // The request contains all rules of a new role. A change merges with rules that its author may not be able to read.
   const source = old && targetOf(kind, next)
-  refuseMissing(dependencies, check, {
+  await refuseMissing(dependencies, check, {
     rules: aggregated ? everything : rules,
     namespace: next.metadata.namespace ?? '',
     source,
@@ -107,13 +111,17 @@ function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules,
 }
 
 /** Binding a role grants its rules. The caller needs these rules, or the verb `bind` on the role. */
-function checkRole(dependencies: GrantDependencies, check: GatedWrite, { role, namespace }: Of<'role'>): void {
+async function checkRole(
+  dependencies: GrantDependencies,
+  check: GatedWrite,
+  { role, namespace }: Of<'role'>,
+): Promise<void> {
   const { kind, ...ref } = role
   const target = roleTarget(role)
   if (mayAnyway(dependencies, check, { verb: 'bind', target })) return
   // A role that does not exist yet may get any rule.
   const rules = dependencies.rulesOfRole(kind, ref) ?? everything
-  refuseMissing(dependencies, check, { rules, namespace, source: target })
+  await refuseMissing(dependencies, check, { rules, namespace, source: target })
 }
 
 /**

@@ -7,6 +7,7 @@ import { ApiError, forbidden } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { RuleComparison } from '../api/permissions.ts'
 import type { Gate, GatedWrite } from '../api/power-gate.ts'
 import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in-roles.ts'
@@ -17,20 +18,25 @@ import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
 import { keepReserved } from './reserved-metadata.ts'
 
-export type GateDependencies = GrantDependencies &
+type WriteDependencies = GrantDependencies &
   Parameters<typeof checkCredential>[0] &
   Parameters<typeof pinSource>[0] & {
     /** The uid of a team that exists and is not being deleted. */
     readonly teamUid: (name: string) => string | undefined
   }
 
+export type GateDependencies = Omit<WriteDependencies, 'compareRules'> & {
+  /** Starts the comparison of rules in one write. */
+  readonly startComparison: () => RuleComparison
+}
+
 export const openGate = (dependencies: GateDependencies): Gate => ({
-  admit: write => admit(dependencies, write),
+  admit: write => admit({ ...dependencies, compareRules: dependencies.startComparison() }, write),
   checkDelete: (kind, old, caller) => checkDelete(dependencies, kind, old, caller),
 })
 
 async function admit(
-  dependencies: GateDependencies,
+  dependencies: WriteDependencies,
   { kind, next: sent, old, request }: GatedWrite,
 ): Promise<Resource> {
   const { caller } = request

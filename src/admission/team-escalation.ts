@@ -19,16 +19,16 @@ export type TeamDependencies = PermissionDependencies & {
 
 /** For a write of the team, or of a key of the team. */
 export async function checkTeamPower(dependencies: TeamDependencies, check: GatedWrite, team: string): Promise<void> {
-  const { authorize, missingRules, isNoWider, boundTo, sharedWith } = dependencies
+  const { authorize, compareRules, isNoWider, boundTo, sharedWith } = dependencies
   const { kind, next, request } = check
   const { caller } = request
   const group = teamGroup(team)
   for (const { rules, namespace, role } of boundTo(group))
-    refuseMissing(dependencies, check, { rules, namespace, source: roleTarget(role) })
+    await refuseMissing(dependencies, check, { rules, namespace, source: roleTarget(role) })
   // Members and administrators need no scan. A key of the team also has the username of the team, which members do not
   // have (D16).
   const isMember = kind.kind === 'Team' && caller.groups.includes(group) && isNoWider(undefined, caller.scope)
-  if (isMember || missingRules(caller, [everything], '').length === 0) return
+  if (isMember || (await compareRules(caller, [everything], '')).hasAll) return
   for (const { verbs, subresources, target } of await sharedWith(team))
     for (const verb of verbs)
       for (const subresource of [undefined, ...subresources]) {

@@ -1,5 +1,7 @@
 // Defines the types of authorization: requests, decisions and rules.
 
+import type { Caller } from './caller.ts'
+
 /** The resource of an authorization request. */
 export type Target = {
   readonly group: string
@@ -15,6 +17,18 @@ export type Question =
 
 /** `reason` is for people. `byScope`: the scope of the access key excludes the request, whatever its owner may do. */
 export type Decision = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
+
+/** Whether the caller may use a verb on one object, or on a subresource of it. */
+export type VerbCheck = (verb: string, subresource?: string) => boolean
+
+/**
+ * `missing`: some of the rules that the caller does not have, printed. `limit`: not all rules were compared, because one
+ * write compares at most so many permissions.
+ */
+export type ComparedRules =
+  | { readonly hasAll: true }
+  | { readonly hasAll: false; readonly missing: readonly string[]; readonly limit?: number }
+export type RuleComparison = (caller: Caller, rules: readonly RuleLike[], namespace: string) => Promise<ComparedRules>
 
 /** Access to one object. */
 export type Shared = {

@@ -1,4 +1,4 @@
-// RBAC rules, compiled: does one allow an act, and does a set of them cover another rule. Pure; Kubernetes' semantics (D27).
+// Indexes RBAC rules: whether one of them allows a request, or covers another rule. Pure; the semantics of Kubernetes (D27).
 
 import type { Question } from '../../api/kind.ts'
 import type { Target } from '../../api/permissions.ts'
@@ -10,10 +10,31 @@ export type { PolicyRule }
 export type RuleIndex<T> = {
   /** `verb` in place of the question's own. */
   find(question: Question, verb?: string): Sourced<T> | undefined
+  /** Whether one rule covers a permission. A wildcard is covered by a wildcard only. */
+  covers(permission: Permission): boolean
+  /** Whether one rule covers every permission of another rule, by comparing each list. */
+  coversRule(rule: PolicyRule): boolean
 }
 export type Sourced<T> = { readonly rule: PolicyRule; readonly from: T }
 
-const has = (list: readonly string[] | undefined, word: string) => list?.includes(word) === true
+/** The smallest part of a rule. */
+export type Permission =
+  | { readonly verb: string; readonly group: string; readonly resource: string; readonly name: string | undefined }
+  | { readonly verb: string; readonly url: string }
+
+/** Sets of lists that are long enough to make a set quicker. Roles are never changed in place. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>()
+const short = 16
+
+function has(list: readonly string[] | undefined, word: string): boolean {
+  if (list === undefined) return false
+  if (list.length <= short) return list.includes(word)
+  const known = sets.get(list)
+  if (known) return known.has(word)
+  const made = new Set(list)
+  sets.set(list, made)
+  return made.has(word)
+}
 const hasOrAll = (list: readonly string[] | undefined, word: string) => has(list, '*') || has(list, word)
 
 /** The rules about one word: those for every name, and those for some. */
@@ -35,7 +56,11 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
         else there.named.set(name, [one])
       }
     }
-  const lookUp = (word: string, verb: string, { group, name }: Target): Sourced<T> | undefined => {
+  const lookUp = (
+    word: string,
+    verb: string,
+    { group, name }: { readonly group: string; readonly name?: string | undefined },
+  ): Sourced<T> | undefined => {
     const there = byWord.get(word)
     if (there === undefined) return undefined
     const named = name === undefined || there.named.size === 0 ? undefined : there.named.get(name)
@@ -58,8 +83,42 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
         lookUp(`*/${subresource}`, verb, target)
       )
     },
+    covers(permission) {
+      const { verb } = permission
+      if ('url' in permission)
+        return forPaths.some(({ rule }) => hasOrAll(rule.verbs, verb) && coversUrl(rule, permission.url))
+      const { resource } = permission
+      const [, sub] = resource.split('/')
+      const found = lookUp(resource, verb, permission) ?? lookUp('*', verb, permission)
+      return (found ?? (sub === undefined ? undefined : lookUp(`*/${sub}`, verb, permission))) !== undefined
+    },
+    coversRule(wanted) {
+      if (wanted.nonResourceURLs?.length) return forPaths.some(({ rule }) => coversRule(rule, wanted))
+      // A rule that covers all resources also covers the first one.
+      const [resource = ''] = wanted.resources ?? []
+      const [name = ''] = wanted.resourceNames ?? []
+      return [resource, '*'].some(word => {
+        const there = byWord.get(word)
+        const isCovering = ({ rule }: Sourced<T>) => coversRule(rule, wanted)
+        return there?.open.some(isCovering) || there?.named.get(name)?.some(isCovering)
+      })
+    },
   }
 }
+
+function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {
+  const all = (words: readonly string[] | undefined, wide: readonly string[] | undefined) =>
+    has(wide, '*') || words?.every(word => has(wide, word)) === true
+  if (!all(wanted.verbs, held.verbs)) return false
+  if (wanted.nonResourceURLs?.length) return wanted.nonResourceURLs.every(url => coversUrl(held, url))
+  if (!all(wanted.apiGroups, held.apiGroups) || !all(wanted.resources, held.resources)) return false
+  const { resourceNames: names } = held
+  return !names?.length || (wanted.resourceNames?.length ? wanted.resourceNames.every(name => has(names, name)) : false)
+}
+
+const coversUrl = ({ nonResourceURLs }: PolicyRule, url: string): boolean =>
+  has(nonResourceURLs, url) ||
+  nonResourceURLs?.some(pattern => coversPath(pattern, url) && (!url.endsWith('*') || pattern.endsWith('*'))) === true
 
 function firstOf<T>(list: readonly Sourced<T>[], verb: string, group: string): Sourced<T> | undefined {
   for (const one of list) if (hasOrAll(one.rule.verbs, verb) && hasOrAll(one.rule.apiGroups, group)) return one
@@ -81,73 +140,6 @@ export function isAbout(
 
 const coversPath = (pattern: string, path: string) =>
   pattern === '*' || pattern === path || (pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1)))
-
-/** Cuts a rule into its smallest parts, each of which one held rule must cover whole. */
-function atoms(rule: PolicyRule): PolicyRule[] {
-  const verbs = rule.verbs ?? []
-  if (rule.nonResourceURLs?.length)
-    return verbs.flatMap(verb => (rule.nonResourceURLs ?? []).map(url => ({ verbs: [verb], nonResourceURLs: [url] })))
-  const names: (string[] | undefined)[] = rule.resourceNames?.length
-    ? rule.resourceNames.map(name => [name])
-    : [undefined]
-  return verbs.flatMap(verb =>
-    (rule.apiGroups ?? []).flatMap(group =>
-      (rule.resources ?? []).flatMap(resource =>
-        names.map(resourceNames => ({
-          verbs: [verb],
-          apiGroups: [group],
-          resources: [resource],
-          ...(resourceNames ? { resourceNames } : {}),
-        })),
-      ),
-    ),
-  )
-}
-
-/** Whether a held rule covers an atom whole: a wildcard is covered by a wildcard alone. */
-function coversAtom(held: PolicyRule, atom: PolicyRule): boolean {
-  if (!hasOrAll(held.verbs, atom.verbs?.[0] ?? '')) return false
-  const [url] = atom.nonResourceURLs ?? []
-  if (url !== undefined)
-    return (
-      held.nonResourceURLs?.some(
-        pattern => coversPath(pattern, url) && (!url.endsWith('*') || pattern.endsWith('*')),
-      ) === true
-    )
-  const [resource = ''] = atom.resources ?? []
-  const [, sub] = resource.split('/')
-  return (
-    hasOrAll(held.apiGroups, atom.apiGroups?.[0] ?? '') &&
-    (hasOrAll(held.resources, resource) || (sub !== undefined && has(held.resources, `*/${sub}`))) &&
-    (!held.resourceNames?.length ||
-      (atom.resourceNames !== undefined && has(held.resourceNames, atom.resourceNames[0] ?? '')))
-  )
-}
-
-/** A rule stands for the product of its lists: beyond this it has to be held as it is, by one rule. */
-const mostAtoms = 10_000
-
-/** The parts of `wanted` that no rule of `held` covers; empty: all of it is held. */
-export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  return wanted.flatMap(rule => {
-    if (held.some(one => coversRule(one, rule))) return []
-    if (countAtoms(rule) > mostAtoms) return [rule]
-    return atoms(rule).filter(atom => !held.some(one => coversAtom(one, atom)))
-  })
-}
-
-const countAtoms = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) =>
-  nonResourceURLs?.length
-    ? (verbs?.length ?? 0) * nonResourceURLs.length
-    : (verbs?.length ?? 0) * (apiGroups?.length ?? 0) * (resources?.length ?? 0) * (resourceNames?.length || 1)
-
-/** Whether one held rule covers every part of another: each list is looked through by itself. */
-function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {
-  if (wanted.nonResourceURLs?.length || held.resourceNames?.length) return false
-  const all = (words: readonly string[] | undefined, wide: readonly string[] | undefined) =>
-    has(wide, '*') || words?.every(word => has(wide, word)) === true
-  return all(wanted.verbs, held.verbs) && all(wanted.apiGroups, held.apiGroups) && all(wanted.resources, held.resources)
-}
 
 /** A rule as Kubernetes prints it in a refusal. */
 export function printRule(rule: PolicyRule): string {
