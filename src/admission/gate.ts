@@ -12,7 +12,7 @@ import type { Gate, GatedWrite } from '../api/power-gate.ts'
 import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in-roles.ts'
 import { checkCredential, checkKeyDelete } from './check-credential.ts'
-import { checkGrants, type GrantDependencies } from './check-grants.ts'
+import { type GrantCheck, type GrantDependencies, openGrantCheck } from './check-grants.ts'
 import { pinSource } from './copied-source.ts'
 import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
@@ -55,8 +55,9 @@ async function admit(
   const uids = uidsFor(dependencies, after, before, old)
   const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
   const added = kind.checkedWhole ? after : newGrants({ grants: after, uids: uids.kept }, known)
-  await checkGrants(dependencies, check, added)
-  return withTeamUids(source, isScoped ? uids.kept : await pinAgain(dependencies, check, { after, uids, known }))
+  const checkGrants = openGrantCheck(dependencies, check)
+  await checkGrants(added)
+  return withTeamUids(source, isScoped ? uids.kept : await pinAgain(checkGrants, check, { after, uids, known }))
 }
 
 /**
@@ -135,7 +136,7 @@ type Repin = {
  * stays (D61).
  */
 async function pinAgain(
-  dependencies: GrantDependencies,
+  checkGrants: GrantCheck,
   check: GatedWrite,
   { after, uids: { kept, stale }, known }: Repin,
 ): Promise<Uids> {
@@ -143,8 +144,7 @@ async function pinAgain(
   for (const [team, uid] of Object.entries(stale)) {
     const tried = { ...uids, [team]: uid }
     try {
-      if (!check.kind.checkedWhole)
-        await checkGrants(dependencies, check, newGrants({ grants: after, uids: tried }, known))
+      if (!check.kind.checkedWhole) await checkGrants(newGrants({ grants: after, uids: tried }, known))
       uids = tried
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 403) throw error
