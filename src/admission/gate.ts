@@ -52,12 +52,16 @@ async function admit(
   if (isScoped) refuseScoped(kind, source, { before, after }, caller)
   const check: GatedWrite = { kind, next: source, old, request }
   if (after.some(({ type }) => type === 'credential')) return checkCredential(dependencies, check)
-  const uids = uidsFor(dependencies, after, before, old)
   const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
-  const added = kind.checkedWhole ? after : newGrants({ grants: after, uids: uids.kept }, known)
+  const uids = uidsFor(dependencies, after, known.uids)
+  const added = kind.checkedWhole
+    ? after
+    : await newGrants({ grants: after, uids: uids.kept }, known, dependencies.pause)
   const checkGrants = openGrantCheck(dependencies, check)
   await checkGrants(added)
-  return withTeamUids(source, isScoped ? uids.kept : await pinAgain(checkGrants, check, { after, uids, known }))
+  if (isScoped) return withTeamUids(source, uids.kept)
+  if (kind.checkedWhole) return withTeamUids(source, { ...uids.kept, ...uids.stale })
+  return withTeamUids(source, await pinAgain(dependencies, checkGrants, { after, uids, known }))
 }
 
 /**
@@ -112,12 +116,11 @@ function effectiveUids({ teamUid }: Teams, grants: readonly Grant[], old: Resour
 }
 
 /** `kept`: the team of each name without a new pin. `stale`: names of teams that were created again since. */
-function uidsFor(dependencies: Teams, after: readonly Grant[], before: readonly Grant[], old: Resource | undefined) {
-  const known = effectiveUids(dependencies, before, old)
+function uidsFor({ teamUid }: Teams, after: readonly Grant[], known: Uids) {
   const kept: { [team: string]: string } = {}
   const stale: { [team: string]: string } = {}
   for (const team of teamsIn(after)) {
-    const now = dependencies.teamUid(team)
+    const now = teamUid(team)
     const uid = known[team] ?? now
     if (uid !== undefined) kept[team] = uid
     if (now !== undefined && uid !== now) stale[team] = now
@@ -136,16 +139,18 @@ type Repin = {
  * stays (D61).
  */
 async function pinAgain(
+  { pause }: Pick<WriteDependencies, 'pause'>,
   checkGrants: GrantCheck,
-  check: GatedWrite,
   { after, uids: { kept, stale }, known }: Repin,
 ): Promise<Uids> {
-  let uids: Uids = kept
+  const uids = { ...kept }
+  const toStale = after.filter(({ to }) => to?.kind === 'team' && Object.hasOwn(stale, to.name))
+  const added = await newGrants({ grants: toStale, uids: stale }, known, pause)
+  const byTeam = Map.groupBy(added, ({ to }) => to?.name)
   for (const [team, uid] of Object.entries(stale)) {
-    const tried = { ...uids, [team]: uid }
     try {
-      if (!check.kind.checkedWhole) await checkGrants(newGrants({ grants: after, uids: tried }, known))
-      uids = tried
+      await checkGrants(byTeam.get(team) ?? [])
+      uids[team] = uid
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 403) throw error
     }
