@@ -38,7 +38,12 @@ function has(list: readonly string[] | undefined, word: string): boolean {
 const hasOrAll = (list: readonly string[] | undefined, word: string) => has(list, '*') || has(list, word)
 
 /** The rules about one word: those for every name, and those for some. */
-type Candidates<T> = { readonly open: Sourced<T>[]; readonly named: Map<string, Sourced<T>[]> }
+type Candidates<T> = {
+  readonly open: Sourced<T>[]
+  readonly named: Map<string, Sourced<T>[]>
+  /** The rules for every name by API group. Set by the first comparison. */
+  openByGroup?: ReadonlyMap<string, readonly Sourced<T>[]>
+}
 
 export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
   const byWord = new Map<string, Candidates<T>>()
@@ -47,7 +52,7 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
   const forPaths = once.filter(({ rule }) => rule.nonResourceURLs?.length)
   for (const one of once)
     for (const word of new Set(one.rule.resources)) {
-      const there = byWord.get(word) ?? { open: [], named: new Map<string, Sourced<T>[]>() }
+      const there: Candidates<T> = byWord.get(word) ?? { open: [], named: new Map() }
       byWord.set(word, there)
       if (!one.rule.resourceNames?.length) there.open.push(one)
       for (const name of new Set(one.rule.resourceNames)) {
@@ -56,11 +61,7 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
         else there.named.set(name, [one])
       }
     }
-  const lookUp = (
-    word: string,
-    verb: string,
-    { group, name }: { readonly group: string; readonly name?: string | undefined },
-  ): Sourced<T> | undefined => {
+  const lookUp = (word: string, verb: string, { group, name }: Target): Sourced<T> | undefined => {
     const there = byWord.get(word)
     if (there === undefined) return undefined
     const named = name === undefined || there.named.size === 0 ? undefined : there.named.get(name)
@@ -87,23 +88,46 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
       const { verb } = permission
       if ('url' in permission)
         return forPaths.some(({ rule }) => hasOrAll(rule.verbs, verb) && coversUrl(rule, permission.url))
-      const { resource } = permission
+      const { group, resource, name } = permission
       const [, sub] = resource.split('/')
-      const found = lookUp(resource, verb, permission) ?? lookUp('*', verb, permission)
-      return (found ?? (sub === undefined ? undefined : lookUp(`*/${sub}`, verb, permission))) !== undefined
+      const words = sub === undefined ? [resource, '*'] : [resource, '*', `*/${sub}`]
+      return words.some(word => comparable(byWord.get(word), group, name).some(list => firstOf(list, verb, group)))
     },
     coversRule(wanted) {
       if (wanted.nonResourceURLs?.length) return forPaths.some(({ rule }) => coversRule(rule, wanted))
       // A rule that covers all resources also covers the first one.
       const [resource = ''] = wanted.resources ?? []
-      const [name = ''] = wanted.resourceNames ?? []
-      return [resource, '*'].some(word => {
-        const there = byWord.get(word)
-        const isCovering = ({ rule }: Sourced<T>) => coversRule(rule, wanted)
-        return there?.open.some(isCovering) || there?.named.get(name)?.some(isCovering)
-      })
+      const [group = ''] = wanted.apiGroups ?? []
+      const [name] = wanted.resourceNames ?? []
+      return [resource, '*'].some(word =>
+        comparable(byWord.get(word), group, name).some(list => list.some(({ rule }) => coversRule(rule, wanted))),
+      )
     },
   }
+}
+
+/** The rules that can cover a permission in this group. A role can have very many rules that differ by their group. */
+function comparable<T>(
+  there: Candidates<T> | undefined,
+  group: string,
+  name: string | undefined,
+): readonly (readonly Sourced<T>[])[] {
+  if (there === undefined) return []
+  const named = (name !== undefined && there.named.get(name)) || []
+  if (there.open.length <= short) return [there.open, named]
+  there.openByGroup ??= byGroup(there.open)
+  return [there.openByGroup.get(group) ?? [], there.openByGroup.get('*') ?? [], named]
+}
+
+function byGroup<T>(rules: readonly Sourced<T>[]): Map<string, Sourced<T>[]> {
+  const found = new Map<string, Sourced<T>[]>()
+  for (const one of rules)
+    for (const group of new Set(one.rule.apiGroups)) {
+      const list = found.get(group)
+      if (list) list.push(one)
+      else found.set(group, [one])
+    }
+  return found
 }
 
 function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {

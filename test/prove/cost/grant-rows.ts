@@ -73,21 +73,24 @@ export const grantRows: { readonly [what: string]: Row } = {
     }
     return (await judge(create(40), create(80))).problem
   },
-  'a role of 60,000 permissions that its author has in parts': async system => {
+  'a role of 96,000 permissions that its author has in parts': async system => {
     const author = await user(system, 'author')
     await bind(author, roleAuthor)
+    // Rules about the same resources that cover nothing.
+    const near = many(480, at => ({ verbs: ['other'], apiGroups: [`group-${at % 48}`], resources: words(50) }))
+    await bind(author, near)
     for (const at of [0, 1]) {
       const resources = many(25, index => `word-${2 * index + at}`)
       await bind(
         author,
-        many(30, group => ({ verbs: words(40), apiGroups: [`group-${group}`], resources })),
+        many(48, group => ({ verbs: words(40), apiGroups: [`group-${group}`], resources })),
       )
     }
     const create = (count: number) => {
       const rules = many(count, at => ({ verbs: words(40), apiGroups: [`group-${at}`], resources: words(50) }))
       return () => must(author.ask('POST', newRole, { metadata: { name: 'large' }, rules }))
     }
-    return (await judge(create(15), create(30))).problem
+    return (await judge(create(24), create(48))).problem
   },
   'a role of 1,000 rules by an author who has 1,000': async system => {
     const author = await user(system, 'author')
