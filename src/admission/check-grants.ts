@@ -1,11 +1,11 @@
 // Checks that the caller has the permissions that a write grants (D27, D60).
 // Throws 403 with the missing ones.
 
-import { isEnough } from '../api/errors.ts'
+import { maxErrors } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
-import type { RuleLike } from '../api/permissions.ts'
+import type { RuleLike, VerbCheck } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { type CopyDependencies, checkCopy } from './copied-source.ts'
 import { type PermissionDependencies, refusal, refuseMissing, roleTarget, shown } from './missing-permissions.ts'
@@ -19,9 +19,36 @@ export type GrantDependencies = PermissionDependencies &
     readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
   }
 
-export async function checkGrants(
+/** Checks new grants of one write. */
+export type GrantCheck = (added: readonly Grant[]) => Promise<void>
+
+/** The checks of one write share the permissions that the caller has on the object. */
+export function openGrantCheck(dependencies: GrantDependencies, check: GatedWrite): GrantCheck {
+  const { kind, next, request } = check
+  const may = remembered(dependencies.verbCheck(request.caller, targetOf(kind, next)))
+  return added => checkGrants(dependencies, check, may, added)
+}
+
+/** Many recipients get the same verbs. */
+function remembered(check: VerbCheck): VerbCheck {
+  const known = new Map<string, Map<string, boolean>>()
+  return (verb, subresource) => {
+    const key = subresource ?? ''
+    const verbs = known.get(key) ?? new Map<string, boolean>()
+    known.set(key, verbs)
+    const result = verbs.get(verb) ?? check(verb, subresource)
+    verbs.set(verb, result)
+    return result
+  }
+}
+
+/** How many grants are checked between two looks at the clock. */
+const pieceOf = 64
+
+async function checkGrants(
   dependencies: GrantDependencies,
   check: GatedWrite,
+  may: VerbCheck,
   added: readonly Grant[],
 ): Promise<void> {
   const { caller } = check.request
@@ -29,24 +56,26 @@ export async function checkGrants(
   const missing = new Set<string>()
   const rulesSeen = new Set<string>()
   let isTeamChecked = false
+  let count = 0
   for (const grant of added)
     switch (grant.type) {
       case 'rules':
-        checkRules(dependencies, check, grant)
+        await checkRules(dependencies, check, grant)
         break
       case 'role': {
         const role = JSON.stringify([grant.role, grant.namespace])
-        if (!rulesSeen.has(role)) checkRole(dependencies, check, grant)
+        if (!rulesSeen.has(role)) await checkRole(dependencies, check, grant)
         rulesSeen.add(role)
         break
       }
       case 'owner':
-        if (!isOwn || !isCreatorsOwn(grant, caller)) checkOwner(dependencies, check, grant)
+        if (!isOwn || !isCreatorsOwn(grant, caller)) checkOwner(dependencies, check, may, grant)
         break
       case 'object':
         // The creator owns the object and has every verb on it.
-        if (!isOwn && !isEnough([...missing]))
-          for (const one of missingVerbs(dependencies, check, grant)) missing.add(one)
+        if (isOwn || missing.size > maxErrors) break
+        if (++count % pieceOf === 0) await dependencies.pause()
+        for (const one of missingVerbs(may, grant)) missing.add(one)
         break
       case 'team':
         if (!isTeamChecked) await checkTeamPower(dependencies, check, grant.team)
@@ -93,13 +122,17 @@ const isExempt = (
  * A role can contain only rules that its author has, unless they may `escalate` it. An aggregated role may get any
  * rule.
  */
-function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules, aggregates }: Of<'rules'>): void {
+async function checkRules(
+  dependencies: GrantDependencies,
+  check: GatedWrite,
+  { rules, aggregates }: Of<'rules'>,
+): Promise<void> {
   const { kind, next, old } = check
   if (isExempt(dependencies, check, { verb: 'escalate', target: targetOf(kind, next) })) return
   const aggregated = aggregates || (old && kind.grants?.(old).some(one => one.type === 'rules' && one.aggregates))
   // The request contains all rules of a new role. A change merges with rules that its author may not be able to read.
   const source = old && targetOf(kind, next)
-  refuseMissing(dependencies, check, {
+  await refuseMissing(dependencies, check, {
     rules: aggregated ? everything : rules,
     namespace: next.metadata.namespace ?? '',
     source,
@@ -107,42 +140,37 @@ function checkRules(dependencies: GrantDependencies, check: GatedWrite, { rules,
 }
 
 /** Binding a role grants its rules. The caller needs these rules, or the verb `bind` on the role. */
-function checkRole(dependencies: GrantDependencies, check: GatedWrite, { role, namespace }: Of<'role'>): void {
+async function checkRole(
+  dependencies: GrantDependencies,
+  check: GatedWrite,
+  { role, namespace }: Of<'role'>,
+): Promise<void> {
   const { kind, ...ref } = role
   const target = roleTarget(role)
   if (isExempt(dependencies, check, { verb: 'bind', target })) return
   // A role that does not exist yet may get any rule.
   const rules = dependencies.rulesOfRole(kind, ref) ?? everything
-  refuseMissing(dependencies, check, { rules, namespace, source: target })
+  await refuseMissing(dependencies, check, { rules, namespace, source: target })
 }
 
 /**
  * Setting an owner requires the permissions of an owner: every verb on the object and its subresources. For a team it
  * also requires permission to update the team (D23).
  */
-function checkOwner({ authorize }: Authorize, check: GatedWrite, { to }: Of<'owner'>): void {
-  const { kind, next, request } = check
-  for (const subresource of [{}, { subresource: '*' }])
-    if (!authorize(request.caller, { verb: '*', target: { ...targetOf(kind, next), ...subresource } }).allowed)
-      throw refusal(check, 'setting spec.owner requires every verb on the object and its subresources')
+function checkOwner({ authorize }: Authorize, check: GatedWrite, may: VerbCheck, { to }: Of<'owner'>): void {
+  if (!may('*') || !may('*', '*'))
+    throw refusal(check, 'setting spec.owner requires every verb on the object and its subresources')
   if (to?.kind !== 'team') return
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: to.name }
-  if (!authorize(request.caller, { verb: 'update', target }).allowed)
+  if (!authorize(check.request.caller, { verb: 'update', target }).allowed)
     throw refusal(check, `making team "${to.name}" the owner requires permission to update the team`)
 }
 
-function missingVerbs(
-  { authorize }: Authorize,
-  { kind, next, request }: GatedWrite,
-  { verbs, subresources }: Of<'object'>,
-): string[] {
-  const target = targetOf(kind, next)
+function missingVerbs(may: VerbCheck, { verbs, subresources }: Of<'object'>): string[] {
   const missing: string[] = []
   for (const verb of verbs)
-    for (const subresource of [undefined, ...subresources]) {
-      const requested = { verb, target: subresource ? { ...target, subresource } : target }
-      if (!authorize(request.caller, requested).allowed) missing.push(subresource ? `${verb} ${subresource}` : verb)
-    }
+    for (const subresource of [undefined, ...subresources])
+      if (!may(verb, subresource || undefined)) missing.push(subresource ? `${verb} ${subresource}` : verb)
   return missing
 }
 

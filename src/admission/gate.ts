@@ -7,30 +7,36 @@ import { ApiError, forbidden } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import type { RuleComparison } from '../api/permissions.ts'
 import type { Gate, GatedWrite } from '../api/power-gate.ts'
 import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in-roles.ts'
 import { checkCredential, checkKeyDelete } from './check-credential.ts'
-import { checkGrants, type GrantDependencies } from './check-grants.ts'
+import { type GrantCheck, type GrantDependencies, openGrantCheck } from './check-grants.ts'
 import { pinSource } from './copied-source.ts'
 import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
 import { keepReserved } from './reserved-metadata.ts'
 
-export type GateDependencies = GrantDependencies &
+type WriteDependencies = GrantDependencies &
   Parameters<typeof checkCredential>[0] &
   Parameters<typeof pinSource>[0] & {
     /** The uid of a team that exists and is not being deleted. */
     readonly teamUid: (name: string) => string | undefined
   }
 
+export type GateDependencies = Omit<WriteDependencies, 'compareRules'> & {
+  /** Starts the comparison of rules in one write. */
+  readonly startComparison: () => RuleComparison
+}
+
 export const openGate = (dependencies: GateDependencies): Gate => ({
-  admit: write => admit(dependencies, write),
+  admit: write => admit({ ...dependencies, compareRules: dependencies.startComparison() }, write),
   checkDelete: (kind, old, caller) => checkDelete(dependencies, kind, old, caller),
 })
 
 async function admit(
-  dependencies: GateDependencies,
+  dependencies: WriteDependencies,
   { kind, next: sent, old, request }: GatedWrite,
 ): Promise<Resource> {
   const { caller } = request
@@ -46,11 +52,16 @@ async function admit(
   if (isScoped) refuseScoped(kind, source, { isNew: old === undefined, before, after }, caller)
   const check: GatedWrite = { kind, next: source, old, request }
   if (after.some(({ type }) => type === 'credential')) return checkCredential(dependencies, check)
-  const uids = uidsFor(dependencies, after, before, old)
   const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
-  const added = kind.checkedWhole ? after : newGrants({ grants: after, uids: uids.kept }, known)
-  await checkGrants(dependencies, check, added)
-  return withTeamUids(source, isScoped ? uids.kept : await pinAgain(dependencies, check, { after, uids, known }))
+  const uids = uidsFor(dependencies, after, known.uids)
+  const added = kind.checkedWhole
+    ? after
+    : await newGrants({ grants: after, uids: uids.kept }, known, dependencies.pause)
+  const checkGrants = openGrantCheck(dependencies, check)
+  await checkGrants(added)
+  if (isScoped) return withTeamUids(source, uids.kept)
+  if (kind.checkedWhole) return withTeamUids(source, { ...uids.kept, ...uids.stale })
+  return withTeamUids(source, await pinAgain(dependencies, checkGrants, { after, uids, known }))
 }
 
 /**
@@ -101,12 +112,11 @@ function effectiveUids({ teamUid }: Teams, grants: readonly Grant[], old: Resour
 }
 
 /** `kept`: the team of each name without a new pin. `stale`: names of teams that were created again since. */
-function uidsFor(dependencies: Teams, after: readonly Grant[], before: readonly Grant[], old: Resource | undefined) {
-  const known = effectiveUids(dependencies, before, old)
+function uidsFor({ teamUid }: Teams, after: readonly Grant[], known: Uids) {
   const kept: { [team: string]: string } = {}
   const stale: { [team: string]: string } = {}
   for (const team of teamsIn(after)) {
-    const now = dependencies.teamUid(team)
+    const now = teamUid(team)
     const uid = known[team] ?? now
     if (uid !== undefined) kept[team] = uid
     if (now !== undefined && uid !== now) stale[team] = now
@@ -125,17 +135,18 @@ type Repin = {
  * stays (D61).
  */
 async function pinAgain(
-  dependencies: GrantDependencies,
-  check: GatedWrite,
+  { pause }: Pick<WriteDependencies, 'pause'>,
+  checkGrants: GrantCheck,
   { after, uids: { kept, stale }, known }: Repin,
 ): Promise<Uids> {
-  let uids: Uids = kept
+  const uids = { ...kept }
+  const toStale = after.filter(({ to }) => to?.kind === 'team' && Object.hasOwn(stale, to.name))
+  const added = await newGrants({ grants: toStale, uids: stale }, known, pause)
+  const byTeam = Map.groupBy(added, ({ to }) => to?.name)
   for (const [team, uid] of Object.entries(stale)) {
-    const tried = { ...uids, [team]: uid }
     try {
-      if (!check.kind.checkedWhole)
-        await checkGrants(dependencies, check, newGrants({ grants: after, uids: tried }, known))
-      uids = tried
+      await checkGrants(byTeam.get(team) ?? [])
+      uids[team] = uid
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 403) throw error
     }

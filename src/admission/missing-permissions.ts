@@ -2,7 +2,7 @@
 
 import type { Caller } from '../api/caller.ts'
 import { cut, forbidden, isEnough, maxErrors } from '../api/errors.ts'
-import type { BoundRules, Decision, Question, RuleLike, Target } from '../api/permissions.ts'
+import type { BoundRules, Decision, Question, RuleComparison, RuleLike, Target, VerbCheck } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 
 export const refusal = ({ kind, next }: GatedWrite, why: string) => forbidden(kind, next.metadata.name ?? '', why)
@@ -21,8 +21,12 @@ export const roleTarget = ({ kind, ...ref }: BoundRules['role']): Target => ({
 
 export type PermissionDependencies = {
   readonly authorize: (caller: Caller, question: Question) => Decision
-  /** The rules that the caller does not have in a namespace, printed (D27). */
-  readonly missingRules: (caller: Caller, rules: readonly RuleLike[], namespace: string) => readonly string[]
+  /** `authorize` for many verbs on one object. */
+  readonly verbCheck: (caller: Caller, target: Target) => VerbCheck
+  /** Whether the caller has these rules in a namespace (D27). All calls of one write share a limit. */
+  readonly compareRules: RuleComparison
+  /** Lets other requests run in long loops. */
+  readonly pause: () => Promise<void> | undefined
 }
 
 type Wanted = {
@@ -33,14 +37,20 @@ type Wanted = {
 }
 
 /** Throws 403 with the missing permissions as Kubernetes prints them, if the caller may see them. */
-export function refuseMissing(
-  { authorize, missingRules }: PermissionDependencies,
+export async function refuseMissing(
+  { authorize, compareRules }: PermissionDependencies,
   check: GatedWrite,
   { rules, namespace, source }: Wanted,
-): void {
+): Promise<void> {
   const { caller } = check.request
-  const missing = missingRules(caller, rules, namespace)
-  if (missing.length === 0) return
+  const compared = await compareRules(caller, rules, namespace)
+  if (compared.hasAll) return
+  const { missing, limit } = compared
+  if (missing.length === 0)
+    throw refusal(
+      check,
+      `the write grants too many permissions to compare with those of user "${caller.username}". One write can grant at most ${limit} combinations of verb, group, resource and name; grant fewer at once`,
+    )
   const isKnown = source === undefined || authorize(caller, { verb: 'get', target: source }).allowed
   const what = isKnown ? `\n${shown(missing).join('\n')}` : ' a role has permissions that the user does not have'
   const { username, groups } = caller

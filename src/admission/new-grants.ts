@@ -7,14 +7,51 @@ import { callerAsOwner } from '../kinds/shared-schema.ts'
 /** Grants of an object, with the uids of the teams that it refers to. */
 export type Given = { readonly grants: readonly Grant[]; readonly uids: { readonly [team: string]: string } }
 
-export function newGrants(after: Given, before: Given): Grant[] {
-  const rights = rightsOn(before)
-  const others = new Set(before.grants.map(grant => keyOf(grant, before.uids)))
-  return after.grants.flatMap(grant => {
-    if (grant.type !== 'object') return others.has(keyOf(grant, after.uids)) ? [] : [grant]
-    return newVerbs(grant, idOf(grant.to, after.uids), rights)
-  })
+type Pause = () => Promise<void> | undefined
+
+/** How many grants are compared between two looks at the clock. */
+const pieceOf = 256
+
+export async function newGrants(after: Given, before: Given, pause: Pause): Promise<readonly Grant[]> {
+  const changed = changedGrants(after, before)
+  if (changed.length === 0) return changed
+  const rightsOf = await rightsOn(before, pause)
+  const others = new Set(before.grants.flatMap(grant => (grant.type === 'object' ? [] : [keyOf(grant, before.uids)])))
+  const added: Grant[] = []
+  for (const [index, grant] of changed.entries()) {
+    if (index % pieceOf === pieceOf - 1) await pause()
+    if (grant.type === 'object')
+      added.push(...newVerbs(grant, [rightsOf(idOf(grant.to, after.uids)), rightsOf(everyone)]))
+    else if (!others.has(keyOf(grant, after.uids))) added.push(grant)
+  }
+  return added
 }
+
+/** Without the grants that are the same at the beginning and at the end. Most writes change one access entry. */
+function changedGrants(after: Given, before: Given): readonly Grant[] {
+  const isKept = (at: number, was: number) => {
+    const [next, old] = [after.grants[at], before.grants[was]]
+    if (!next || !old || next.to?.kind !== old.to?.kind || next.to?.name !== old.to?.name) return false
+    const isOtherTeam = next.to?.kind === 'team' && after.uids[next.to.name] !== before.uids[next.to.name]
+    return !isOtherTeam && isSame(next, old)
+  }
+  let first = 0
+  while (isKept(first, first)) first++
+  let [end, wasEnd] = [after.grants.length, before.grants.length]
+  while (end > first && wasEnd > first && isKept(end - 1, wasEnd - 1)) {
+    end--
+    wasEnd--
+  }
+  return after.grants.slice(first, end)
+}
+
+/** For two grants to the same recipient. */
+const isSame = (one: Grant, other: Grant) =>
+  one.type === 'object' && other.type === 'object'
+    ? sameWords(one.verbs, other.verbs) && sameWords(one.subresources, other.subresources)
+    : keyOf(one, {}) === keyOf(other, {})
+const sameWords = (one: readonly string[], other: readonly string[]) =>
+  one.length === other.length && one.every((word, index) => word === other[index])
 
 /** The uid identifies a team. Without one, the name refers to any team with that name. */
 function idOf(to: Recipient | undefined, uids: Given['uids']): string {
@@ -27,34 +64,49 @@ function keyOf(grant: Grant, uids: Given['uids']): string {
   return JSON.stringify([what, idOf(to, uids)])
 }
 
-/** Verbs on the object itself, by recipient. A right is `verb` or `verb subresource`; `*` means all. */
-type Rights = ReadonlyMap<string, ReadonlySet<string>>
+/** The grants of one recipient, and their rights: `verb` or `verb subresource`, where `*` means all. */
+type Rights = { readonly grants: Grant[]; rights?: ReadonlySet<string> }
 const everyone = 'user *'
 
-function rightsOn({ grants, uids }: Given): Rights {
-  const found = new Map<string, Set<string>>()
-  for (const grant of grants) {
+/** Computes the rights only of recipients whose grants change. */
+async function rightsOn({ grants, uids }: Given, pause: Pause): Promise<(id: string) => Rights | undefined> {
+  const found = new Map<string, Rights>()
+  for (const [index, grant] of grants.entries()) {
+    if (index % pieceOf === pieceOf - 1) await pause()
     if (grant.type !== 'object' && grant.type !== 'owner') continue
+    const name = idOf(grant.to, uids)
     // An owner with the name * is not everyone.
-    const id = grant.type === 'owner' && idOf(grant.to, uids) === everyone ? '' : idOf(grant.to, uids)
-    const granted = found.get(id) ?? new Set()
-    found.set(id, granted)
-    for (const right of grant.type === 'owner' ? ['*', '* *'] : rightsIn(grant)) granted.add(right)
+    const id = grant.type === 'owner' && name === everyone ? '' : name
+    const there = found.get(id)
+    if (there) there.grants.push(grant)
+    else found.set(id, { grants: [grant] })
   }
-  return found
+  return id => found.get(id)
+}
+
+function rightsIn(held: Rights): ReadonlySet<string> {
+  if (held.rights) return held.rights
+  const rights = new Set<string>()
+  for (const grant of held.grants) {
+    const { verbs, subresources } = grant.type === 'object' ? grant : { verbs: ['*'], subresources: ['*'] }
+    for (const verb of verbs) {
+      rights.add(verb)
+      for (const subresource of subresources) rights.add(`${verb} ${subresource}`)
+    }
+  }
+  held.rights = rights
+  return rights
 }
 
 type ObjectGrant = Extract<Grant, { type: 'object' }>
 
-const rightsIn = ({ verbs, subresources }: ObjectGrant): string[] =>
-  verbs.flatMap(verb => [verb, ...subresources.map(sub => `${verb} ${sub}`)])
-
 /** The new part of a grant, as one grant per verb, so that an error lists exactly the new verbs. */
-function newVerbs(grant: ObjectGrant, id: string, rights: Rights): Grant[] {
-  const granted = [rights.get(id), rights.get(everyone)]
+function newVerbs(grant: ObjectGrant, recipients: readonly (Rights | undefined)[]): Grant[] {
+  const known = recipients.flatMap(one => one ?? [])
+  if (known.some(({ grants: [first], grants }) => first && grants.length === 1 && isSame(first, grant))) return []
+  const held = known.map(rightsIn)
   const has = (verb: string, sub: string | undefined) =>
-    granted.some(set => {
-      if (!set) return false
+    held.some(set => {
       if (sub === undefined) return set.has(verb) || set.has('*')
       return set.has(`${verb} ${sub}`) || set.has(`* ${sub}`) || set.has(`${verb} *`) || set.has('* *')
     })

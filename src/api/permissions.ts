@@ -21,6 +21,18 @@ export type Decision = { readonly allowed: boolean; readonly reason: string; rea
 /** Whether a change may have changed the permissions of a caller. */
 export type Affects = (caller: Caller) => boolean
 
+/** Whether the caller may use a verb on one object, or on a subresource of it. */
+export type VerbCheck = (verb: string, subresource?: string) => boolean
+
+/**
+ * `missing`: some of the rules that the caller does not have, printed. `limit`: not all rules were compared, because one
+ * write compares at most so many permissions.
+ */
+export type ComparedRules =
+  | { readonly hasAll: true }
+  | { readonly hasAll: false; readonly missing: readonly string[]; readonly limit?: number }
+export type RuleComparison = (caller: Caller, rules: readonly RuleLike[], namespace: string) => Promise<ComparedRules>
+
 /** Access to one object. */
 export type Shared = {
   readonly verbs: readonly string[]

@@ -37,6 +37,7 @@ import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import { namespacesInUse } from '../registry/virtual-kinds.ts'
 import type { InternalWrite } from '../serving/audit-internal.ts'
+import { openPause } from '../serving/own-turn.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openSealer, type SealContext, type SealError, type Sealer } from '../storage/encryption.ts'
 import type { Storage } from '../storage/index.ts'
@@ -127,6 +128,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openPermissionChanges()
+  const pause = openPause(now)
   const sealer = openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) })
   // Admission needs parts that depend on the registry, so each function looks its part up when called.
   const dependencies: AdmissionDependencies & GateDependencies = {
@@ -135,7 +137,9 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     isNoWider: isScopeNoWider,
     maxKeyTTL: maxKeyTTL || undefined,
     authorize: (caller, question) => authorizer.decide(caller, question),
-    missingRules: (caller, wanted, namespace) => authorizer.missing(caller, wanted, namespace),
+    verbCheck: (caller, target) => authorizer.verbCheck(caller, target),
+    startComparison: () => authorizer.startComparison(),
+    pause,
     rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
     rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
     boundTo: group => [...rbac.boundTo(group)],
@@ -202,7 +206,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     failed: following('roles'),
   })
   const { peek, among } = registry
-  const authorizer = openAuthorizer({ kinds, rbac, peek, among, teamUid: team => teams.uidOf(team) })
+  const authorizer = openAuthorizer({ kinds, rbac, peek, among, teamUid: team => teams.uidOf(team), pause })
   const isLive = isLiveWith({ teams, now, lastActivity })
   const explainer = openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({

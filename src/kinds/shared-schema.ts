@@ -7,7 +7,7 @@ import type { Grant, Recipient } from '../api/grant.ts'
 import type { ObjectPermission, PermissionSubject } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
-import { meansTeam, teamOfGroup } from './team-uids.ts'
+import { teamMatcher, teamOfGroup } from './team-uids.ts'
 
 export const owner = struct('Owner of the object: a user or a team. Defaults to the creator.', {
   user: text('The user who owns it.'),
@@ -162,7 +162,8 @@ export function sharedRights(
   { username, teams }: PermissionSubject,
 ): ObjectPermission[] {
   const { owner: whose, access: entries = [] } = object.spec ?? {}
-  const isIn = (team: string) => teams.has(team) && meansTeam(object, team, teams.get(team))
+  const means = teamMatcher(object)
+  const isIn = (team: string) => teams.has(team) && means(team, teams.get(team))
   const is = (user: string) => {
     const team = user === username ? teamOfGroup(user) : undefined
     return team === undefined ? user === username : isIn(team)

@@ -38,8 +38,16 @@ export function withTeamUids<T extends Resource>(object: T, uids: Uids): T {
 
 /** Whether a name in an object refers to the team with this uid. */
 export function meansTeam(object: Pick<Resource, 'metadata'>, team: string, uid: string | undefined): boolean {
-  const uids = teamUidsOf(object)
-  return !Object.hasOwn(uids, team) || uids[team] === uid
+  return teamMatcher(object)(team, uid)
+}
+
+/** `meansTeam` for many names in one object. Reads the annotation once. */
+export function teamMatcher(object: Pick<Resource, 'metadata'>): (team: string, uid: string | undefined) => boolean {
+  let uids: Uids | undefined
+  return (team, uid) => {
+    uids ??= teamUidsOf(object)
+    return !Object.hasOwn(uids, team) || uids[team] === uid
+  }
 }
 
 const prefix = 'platform:team:'

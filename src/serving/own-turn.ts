@@ -10,6 +10,24 @@ export function ownTurn(): Promise<void> {
   })
 }
 
+/** Milliseconds of work in a turn of the event loop after which a pause is due. */
+const longest = 10
+
+/** For loops of unknown length: undefined means continue, a promise is the next turn of the loop. */
+export type Pause = () => Promise<void> | undefined
+
+export function openPause(now: () => number): Pause {
+  let begun: number | undefined
+  return () => {
+    if (begun !== undefined) return now() - begun < longest ? undefined : ownTurn()
+    begun = now()
+    setImmediate(() => {
+      begun = undefined
+    })
+    return undefined
+  }
+}
+
 /** Scheduled from inside a turn, an immediate runs in the next one, after new input was read. */
 function next(): void {
   waiting[0]?.()

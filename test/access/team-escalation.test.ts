@@ -63,6 +63,25 @@ describe('the permissions of a team:', () => {
     await must(ada.ask('PATCH', `${teams}/plain`, { spec: { users: ['ada'] } }, mergeType))
   })
 
+  test('the objects of a team are checked even if its roles use up the limit of comparisons', async () => {
+    const { admin } = stage
+    const words = (count: number) => Array.from({ length: count }, (_, at) => `word-${at}`)
+    const rule = { verbs: words(200), apiGroups: ['example.com'], resources: words(250) }
+    const parts = rule.resources.map(resource => ({ ...rule, verbs: ['*'], resources: [resource] }))
+    await must(admin.ask('POST', `${rbac}/clusterroles`, { metadata: { name: 'parts' }, rules: parts }))
+    await bind('parts', 'parts', 'User', 'ada')
+    // Exactly 100,000 permissions, which Ada has in parts.
+    await must(admin.ask('POST', `${rbac}/clusterroles`, { metadata: { name: 'large' }, rules: [rule, rule] }))
+    for (const name of ['large', 'large-keepers']) await must(admin.ask('POST', teams, { metadata: { name } }))
+    for (const name of ['large', 'large-keepers']) await bind(name, 'large', 'Group', `platform:team:${name}`)
+    await must(
+      admin.ask('POST', secrets(), { metadata: { name: 'large' }, spec: { owner: { team: 'large-keepers' } } }),
+    )
+    const whose = /team "large-keepers" has permissions that user "ada" does not have: \* sharedsecrets$/
+    await refused(ada.ask('PATCH', `${teams}/large-keepers`, { spec: { users: ['ada'] } }, mergeType), 403, whose)
+    await must(ada.ask('PATCH', `${teams}/large`, { spec: { users: ['ada'] } }, mergeType))
+  })
+
   test('creating a team whose name objects still refer to requires the permissions that it would get', async () => {
     await refused(ada.ask('POST', teams, { metadata: { name: 'lost' } }), 403, /does not have: get sharedsecrets$/)
     await must(stage.admin.ask('POST', teams, { metadata: { name: 'lost' } }))

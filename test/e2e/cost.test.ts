@@ -88,6 +88,36 @@ describe('limits of one request', () => {
     assert.equal((await patch(600, '/spec'.repeat(100))).code, 422)
   })
 
+  test('a write compares at most 100,000 permissions that its author has in parts', async () => {
+    const rbac = '/kubernetes/management/apis/rbac.authorization.k8s.io/v1'
+    const created = await ask('POST', `${ours}/ownedaccesskeys`, { spec: { user: 'author' } })
+    const { key } = (JSON.parse(created.text) as { spec: { key: string } }).spec
+    const words = (count: number) => many(count, at => `word-${at}`)
+    const rule = (resources: readonly string[]) => ({ verbs: words(200), apiGroups: ['example.com'], resources })
+    const rules = [
+      { verbs: ['create'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'] },
+      ...words(250).map(resource => ({ ...rule([resource]), verbs: ['*'] })),
+    ]
+    await ask('POST', `${rbac}/clusterroles`, { metadata: { name: 'author' }, rules })
+    const roleRef = { kind: 'ClusterRole', name: 'author' }
+    const subjects = [{ kind: 'User', name: 'author' }]
+    await ask('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'author' }, roleRef, subjects })
+    const create = (granted: readonly object[]) =>
+      system.ask({
+        method: 'POST',
+        url: `${rbac}/namespaces/default/roles?dryRun=All`,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ metadata: { name: 'large' }, rules: granted }),
+      })
+    const half = rule(words(250))
+    assert.equal((await create([half, half])).code, 201)
+    const { code, text } = await create([half, half, rule(['word-0', 'word-1'])])
+    assert.equal(code, 403)
+    assert.match(text, /the limit is 100000 combinations of verb, group, resource and name in one write/)
+    // A rule that the author has as it is needs no comparison.
+    assert.equal((await create([half, half, rule(['word-0'])])).code, 201)
+  })
+
   test('an object that would be stored with more than 1 MiB, or a secret with 320 KiB beside its data, is 413', async () => {
     const team = (size: number) =>
       ask('POST', `${ours}/teams`, { metadata: { generateName: 'large-' }, spec: { description: 'x'.repeat(size) } })

@@ -30,6 +30,9 @@ const decryptingFilters: readonly Edit[] = [
   ),
   edit('registry/selection.ts', 'only(openPart(kind, entry))', 'only(presentAmong(ctx, kind, entry).object)'),
 ]
+const withoutPauses: readonly Edit[] = [
+  edit('serving/own-turn.ts', 'return now() - begun < longest ? undefined : ownTurn()', 'return undefined'),
+]
 
 /** `row`: the row of the prover that must fail. */
 export const costBugs: {
@@ -62,4 +65,50 @@ export const costBugs: {
     edits: decryptingFilters,
   },
   'C6: decrypt what a watch does not show': { row: '20 filtered watches and one patch', edits: decryptingFilters },
+  'C7: evaluate the rights of an object for every granted verb': {
+    row: 'a team shared with 9,600 users, then 10,000 rights more',
+    edits: [edit('auth/authz/authorize.ts', 'byRights ??= rights()', 'byRights = rights()')],
+  },
+  'C8: evaluate the rights of an object for every verb of a team': {
+    row: 'a new member of a team with 10,000 rights on a secret',
+    edits: [
+      edit(
+        'admission/team-escalation.ts',
+        'if (may(verb, subresource || undefined)) continue',
+        'if (verbCheck(caller, target)(verb, subresource || undefined)) continue',
+      ),
+    ],
+  },
+  'C9: check all grants once per re-created team': {
+    row: 'a patch of a secret that names 240 re-created teams',
+    edits: [
+      edit(
+        'admission/gate.ts',
+        'await checkGrants(byTeam.get(team) ?? [])',
+        'await checkGrants(await newGrants({ grants: after, uids: { ...kept, ...stale } }, known, pause))',
+      ),
+    ],
+  },
+  'C10: look for all missing permissions of a role': {
+    row: 'a role of 80 rules with 10,000 permissions each that its author does not have',
+    edits: [
+      ...withoutPauses,
+      edit('auth/authz/missing-rules.ts', 'maxPermissions = 100_000', 'maxPermissions = 1_000_000_000'),
+      edit('auth/authz/missing-rules.ts', 'if (rules.length >= most) return', 'if (rules.length < 0) return'),
+    ],
+  },
+  'C11: compare the permissions of a role without a pause': {
+    row: 'a role of 96,000 permissions that its author has in parts',
+    edits: withoutPauses,
+  },
+  'C12: compare every key with every group of a team': {
+    row: 'the permissions of a team with 240 groups, among 4,000 keys',
+    edits: [
+      edit(
+        'auth/authz/explain.ts',
+        'key.groups.flatMap(group => positions.get(group) ?? [])',
+        '(team?.groups ?? []).flatMap((group, index) => (isLive(key) && key.groups.includes(group) ? [index] : []))',
+      ),
+    ],
+  },
 }

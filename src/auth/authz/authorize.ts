@@ -3,14 +3,16 @@
 
 import type { Caller } from '../../api/caller.ts'
 import type { Candidates } from '../../api/candidates.ts'
+import { maxErrors } from '../../api/errors.ts'
 import type { Kind, Question } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
-import type { Decision, RuleLike, Rules, Target } from '../../api/permissions.ts'
+import type { ComparedRules, Decision, RuleComparison, Rules, Target, VerbCheck } from '../../api/permissions.ts'
 import type { Filter } from '../../api/resources.ts'
-import { objectRight } from './object-permissions.ts'
+import { maxPermissions, missingRules } from './missing-rules.ts'
+import { indexRights, objectRight, rightsOn } from './object-permissions.ts'
 import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rbac-rules.ts'
-import { missingRules, printRule } from './rbac-rules.ts'
+import { printRule } from './rbac-rules.ts'
 import { allows, restricts } from './scope.ts'
 import type { Act } from './scope-rules.ts'
 import { openVisible } from './visible-objects.ts'
@@ -36,8 +38,10 @@ export interface Authorizer {
   /** The same question for reviews and rules of kinds; `object` where it is at hand already. */
   decide(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Decision
   rules(caller: Caller, namespace: string): Rules
-  /** Which parts of these rules the caller does not hold itself, and so may not give away. */
-  missing(caller: Caller, wanted: readonly RuleLike[], namespace: string): readonly string[]
+  /** The same question about many verbs on one object. The rights of the object are evaluated once. */
+  verbCheck(caller: Caller, target: Target): VerbCheck
+  /** Finds rules that a caller does not have, and so may not grant. All comparisons of one write share a limit. */
+  startComparison(): RuleComparison
 }
 
 export type AuthorizerOptions = {
@@ -49,13 +53,15 @@ export type AuthorizerOptions = {
   readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
   /** The uid of a team that exists. */
   readonly teamUid: (team: string) => string | undefined
+  /** Lets other requests run in long comparisons. */
+  readonly pause: () => Promise<void> | undefined
 }
 
 const anonymous = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
 const no = (reason = ''): Decision => ({ allowed: false, reason })
 const yes = (reason: string): Decision => ({ allowed: true, reason })
 
-export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: AuthorizerOptions): Authorizer {
+export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pause }: AuthorizerOptions): Authorizer {
   const byPlural = new Map<string, Map<string, Kind>>()
   for (const kind of kinds) byPlural.set(kind.plural, (byPlural.get(kind.plural) ?? new Map()).set(kind.group, kind))
   const kindOf = (question: Question) =>
@@ -78,13 +84,14 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     object?: Resource | (() => Resource),
   ) => {
     if ('path' in question || !kind?.stored || !kind.rights) return undefined
-    const { namespace, name } = question.target
-    // A create names no object, and a name in every namespace names many (D26).
-    if (name === undefined || isNew(question) || (kind.namespaced && namespace === '')) return undefined
+    // A create names no object.
+    if (isNew(question) || !isOneObject(question, kind)) return undefined
     const there = typeof object === 'function' ? object() : (object ?? objectOf(question, kind))
     if (!there) return undefined
-    return objectRight(kind, there, caller, question, { may: asked => decide(caller, asked).allowed, teamUid })
+    return objectRight(kind, there, caller, question, asking(caller))
   }
+
+  const asking = (caller: Caller) => ({ may: (asked: Question) => decide(caller, asked).allowed, teamUid })
 
   /** The result that does not depend on the object: scope, roles and caller. undefined: the object may still allow it. */
   const decideWithoutObject = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
@@ -144,19 +151,53 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
         nonResourceRules: granted.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
       }
     },
-    missing(caller, wanted, namespace) {
-      if (caller.groups.includes('system:masters')) return []
-      // Permissions that a scoped key grants would not be limited by its scope.
-      if (restricts(caller.scope)) return wanted.map(rule => printRule(rule as PolicyRule))
-      // Most who give anything away hold everything: that is known without looking at each of their rules.
-      const all = { verb: '*', target: { group: '*', resource: '*', namespace } }
-      const open = rbac.find(caller, all) ? wanted.filter(rule => rule.nonResourceURLs?.length) : wanted
-      if (open.length === 0) return []
-      const granted = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
-      return missingRules(granted, open as readonly PolicyRule[]).map(printRule)
+    verbCheck(caller, target) {
+      const kind = kindOf({ verb: '', target })
+      let byRights: VerbCheck | undefined
+      const rights = () => {
+        const object = isOneObject({ target }, kind) ? objectOf({ verb: '', target }, kind) : undefined
+        return indexRights(kind && object ? rightsOn(kind, object, caller, asking(caller)) : [])
+      }
+      return (verb, subresource) => {
+        const question = { verb, target: subresource === undefined ? target : { ...target, subresource } }
+        const decision = decideWithoutObject(caller, question, kind)
+        if (decision || isNew(question)) return decision?.allowed === true
+        byRights ??= rights()
+        return byRights(verb, subresource)
+      }
+    },
+    startComparison() {
+      const budget = { left: maxPermissions }
+      return async (caller, wanted, namespace) => {
+        if (caller.groups.includes('system:masters')) return { hasAll: true }
+        const refuse = (rules: readonly PolicyRule[], limit?: number): ComparedRules => {
+          const missing = rules.slice(0, maxMissing).map(printRule)
+          return { hasAll: false, missing, ...(limit === undefined ? {} : { limit }) }
+        }
+        // Permissions that a scoped key grants would not be limited by its scope.
+        if (restricts(caller.scope)) return wanted.length ? refuse(wanted as readonly PolicyRule[]) : { hasAll: true }
+        // Administrators have everything. One look-up finds that.
+        const all = { verb: '*', target: { group: '*', resource: '*', namespace } }
+        const open = rbac.find(caller, all) ? wanted.filter(rule => rule.nonResourceURLs?.length) : wanted
+        const held = rbac.index(caller, namespace)
+        const { rules, isPartial } = await missingRules(held, open as readonly PolicyRule[], {
+          budget,
+          maxMissing,
+          pause,
+        })
+        if (isPartial) return refuse(rules, maxPermissions)
+        return rules.length ? refuse(rules) : { hasAll: true }
+      }
     },
   }
 }
+
+/** One more than an error lists, so that it can say that there are more. */
+const maxMissing = maxErrors + 1
+
+/** A name in every namespace stands for many objects (D26). */
+const isOneObject = ({ target: { namespace, name } }: { readonly target: Target }, kind: Kind | undefined) =>
+  name !== undefined && !(kind?.namespaced && namespace === '')
 
 /** A create of an object, which has no name yet that authorization could go by. */
 const isNew = (question: Question) =>

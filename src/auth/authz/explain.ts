@@ -115,10 +115,12 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
     permissionsOf(name) {
       const team = teams.get(name)
       const members = new Map((team?.users ?? []).map(user => [user, 'spec.users']))
-      for (const key of keyIndex.all())
-        for (const group of team?.groups ?? [])
-          if (key.user && isLive(key) && key.groups.includes(group) && !members.has(key.user))
-            members.set(key.user, `group ${group}`)
+      const positions = new Map(team?.groups.map((group, index) => [group, index]))
+      for (const key of positions.size ? keyIndex.all() : []) {
+        if (!key.user || members.has(key.user)) continue
+        const shared = key.groups.flatMap(group => positions.get(group) ?? [])
+        if (shared.length && isLive(key)) members.set(key.user, `group ${team?.groups[Math.min(...shared)]}`)
+      }
       const grants = [...rbac.boundTo(teamGroup + name)]
       return {
         members: [...members].map(([user, via]) => ({ user, via })),

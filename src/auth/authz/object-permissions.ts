@@ -1,9 +1,9 @@
 // Rights that come from an object itself: its owner, its access entries, what its kind says of it (D15, D23, D26).
 
 import type { Caller } from '../../api/caller.ts'
-import type { Kind, PermissionSubject } from '../../api/kind.ts'
+import type { Kind, ObjectPermission, PermissionSubject } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
-import type { Target } from '../../api/permissions.ts'
+import type { Target, VerbCheck } from '../../api/permissions.ts'
 import { teamOfGroup } from '../../kinds/team-uids.ts'
 
 /** The right that allows an act on an object, in words; undefined: none does. */
@@ -12,15 +12,41 @@ export function objectRight(
   object: Resource,
   caller: Caller,
   { verb, target: { subresource } }: { readonly verb: string; readonly target: Target },
-  { may, teamUid }: Pick<PermissionSubject, 'may' | 'teamUid'>,
+  asking: Pick<PermissionSubject, 'may' | 'teamUid'>,
 ): string | undefined {
-  const subject = { username: caller.username, teams: teamsOf(caller, teamUid), may, teamUid }
-  const rights = kind.rights?.(object, subject) ?? []
-  for (const { verbs, subresources, because } of rights) {
+  for (const { verbs, subresources, because } of rightsOn(kind, object, caller, asking)) {
     if (!verbs.includes('*') && !verbs.includes(verb)) continue
     if (subresource === undefined || subresources.includes('*') || subresources.includes(subresource)) return because
   }
   return undefined
+}
+
+/** Evaluates the rights once, for many verbs and subresources. */
+export function indexRights(rights: readonly ObjectPermission[]): VerbCheck {
+  const all = new Set<string>()
+  const bySubresource = new Map<string, Set<string>>()
+  for (const { verbs, subresources } of rights) {
+    for (const verb of verbs) all.add(verb)
+    for (const subresource of subresources) {
+      const there = bySubresource.get(subresource) ?? new Set()
+      bySubresource.set(subresource, there)
+      for (const verb of verbs) there.add(verb)
+    }
+  }
+  const has = (verbs: ReadonlySet<string> | undefined, verb: string) => verbs?.has('*') || verbs?.has(verb) || false
+  return (verb, subresource) =>
+    subresource === undefined
+      ? has(all, verb)
+      : has(bySubresource.get('*'), verb) || has(bySubresource.get(subresource), verb)
+}
+
+export function rightsOn(
+  kind: Kind,
+  object: Resource,
+  caller: Caller,
+  { may, teamUid }: Pick<PermissionSubject, 'may' | 'teamUid'>,
+): readonly ObjectPermission[] {
+  return kind.rights?.(object, { username: caller.username, teams: teamsOf(caller, teamUid), may, teamUid }) ?? []
 }
 
 const teams = new WeakMap<Caller, PermissionSubject['teams']>()

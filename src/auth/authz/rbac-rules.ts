@@ -1,4 +1,4 @@
-// RBAC rules, compiled: does one allow an act, and does a set of them cover another rule. Pure; Kubernetes' semantics (D27).
+// Indexes RBAC rules: whether one of them allows a request, or covers another rule. Pure; the semantics of Kubernetes (D27).
 
 import type { Question } from '../../api/kind.ts'
 import type { Target } from '../../api/permissions.ts'
@@ -10,14 +10,40 @@ export type { PolicyRule }
 export type RuleIndex<T> = {
   /** `verb` in place of the question's own. */
   find(question: Question, verb?: string): Sourced<T> | undefined
+  /** Whether one rule covers a permission. A wildcard is covered by a wildcard only. */
+  covers(permission: Permission): boolean
+  /** Whether one rule covers every permission of another rule, by comparing each list. */
+  coversRule(rule: PolicyRule): boolean
 }
 export type Sourced<T> = { readonly rule: PolicyRule; readonly from: T }
 
-const has = (list: readonly string[] | undefined, word: string) => list?.includes(word) === true
+/** The smallest part of a rule. */
+export type Permission =
+  | { readonly verb: string; readonly group: string; readonly resource: string; readonly name: string | undefined }
+  | { readonly verb: string; readonly url: string }
+
+/** Sets of lists that are long enough to make a set quicker. Roles are never changed in place. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>()
+const short = 16
+
+function has(list: readonly string[] | undefined, word: string): boolean {
+  if (list === undefined) return false
+  if (list.length <= short) return list.includes(word)
+  const known = sets.get(list)
+  if (known) return known.has(word)
+  const made = new Set(list)
+  sets.set(list, made)
+  return made.has(word)
+}
 const hasOrAll = (list: readonly string[] | undefined, word: string) => has(list, '*') || has(list, word)
 
 /** The rules about one word: those for every name, and those for some. */
-type Candidates<T> = { readonly open: Sourced<T>[]; readonly named: Map<string, Sourced<T>[]> }
+type Candidates<T> = {
+  readonly open: Sourced<T>[]
+  readonly named: Map<string, Sourced<T>[]>
+  /** The rules for every name by API group. Set by the first comparison. */
+  openByGroup?: ReadonlyMap<string, readonly Sourced<T>[]>
+}
 
 export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
   const byWord = new Map<string, Candidates<T>>()
@@ -26,7 +52,7 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
   const forPaths = once.filter(({ rule }) => rule.nonResourceURLs?.length)
   for (const one of once)
     for (const word of new Set(one.rule.resources)) {
-      const there = byWord.get(word) ?? { open: [], named: new Map<string, Sourced<T>[]>() }
+      const there: Candidates<T> = byWord.get(word) ?? { open: [], named: new Map() }
       byWord.set(word, there)
       if (!one.rule.resourceNames?.length) there.open.push(one)
       for (const name of new Set(one.rule.resourceNames)) {
@@ -58,8 +84,65 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
         lookUp(`*/${subresource}`, verb, target)
       )
     },
+    covers(permission) {
+      const { verb } = permission
+      if ('url' in permission)
+        return forPaths.some(({ rule }) => hasOrAll(rule.verbs, verb) && coversUrl(rule, permission.url))
+      const { group, resource, name } = permission
+      const [, sub] = resource.split('/')
+      const words = sub === undefined ? [resource, '*'] : [resource, '*', `*/${sub}`]
+      return words.some(word => comparable(byWord.get(word), group, name).some(list => firstOf(list, verb, group)))
+    },
+    coversRule(wanted) {
+      if (wanted.nonResourceURLs?.length) return forPaths.some(({ rule }) => coversRule(rule, wanted))
+      // A rule that covers all resources also covers the first one.
+      const [resource = ''] = wanted.resources ?? []
+      const [group = ''] = wanted.apiGroups ?? []
+      const [name] = wanted.resourceNames ?? []
+      return [resource, '*'].some(word =>
+        comparable(byWord.get(word), group, name).some(list => list.some(({ rule }) => coversRule(rule, wanted))),
+      )
+    },
   }
 }
+
+/** The rules that can cover a permission in this group. A role can have very many rules that differ by their group. */
+function comparable<T>(
+  there: Candidates<T> | undefined,
+  group: string,
+  name: string | undefined,
+): readonly (readonly Sourced<T>[])[] {
+  if (there === undefined) return []
+  const named = (name !== undefined && there.named.get(name)) || []
+  if (there.open.length <= short) return [there.open, named]
+  there.openByGroup ??= byGroup(there.open)
+  return [there.openByGroup.get(group) ?? [], there.openByGroup.get('*') ?? [], named]
+}
+
+function byGroup<T>(rules: readonly Sourced<T>[]): Map<string, Sourced<T>[]> {
+  const found = new Map<string, Sourced<T>[]>()
+  for (const one of rules)
+    for (const group of new Set(one.rule.apiGroups)) {
+      const list = found.get(group)
+      if (list) list.push(one)
+      else found.set(group, [one])
+    }
+  return found
+}
+
+function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {
+  const all = (words: readonly string[] | undefined, wide: readonly string[] | undefined) =>
+    has(wide, '*') || words?.every(word => has(wide, word)) === true
+  if (!all(wanted.verbs, held.verbs)) return false
+  if (wanted.nonResourceURLs?.length) return wanted.nonResourceURLs.every(url => coversUrl(held, url))
+  if (!all(wanted.apiGroups, held.apiGroups) || !all(wanted.resources, held.resources)) return false
+  const { resourceNames: names } = held
+  return !names?.length || (wanted.resourceNames?.length ? wanted.resourceNames.every(name => has(names, name)) : false)
+}
+
+const coversUrl = ({ nonResourceURLs }: PolicyRule, url: string): boolean =>
+  has(nonResourceURLs, url) ||
+  nonResourceURLs?.some(pattern => coversPath(pattern, url) && (!url.endsWith('*') || pattern.endsWith('*'))) === true
 
 function firstOf<T>(list: readonly Sourced<T>[], verb: string, group: string): Sourced<T> | undefined {
   for (const one of list) if (hasOrAll(one.rule.verbs, verb) && hasOrAll(one.rule.apiGroups, group)) return one
@@ -81,73 +164,6 @@ export function isAbout(
 
 const coversPath = (pattern: string, path: string) =>
   pattern === '*' || pattern === path || (pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1)))
-
-/** Cuts a rule into its smallest parts, each of which one held rule must cover whole. */
-function atoms(rule: PolicyRule): PolicyRule[] {
-  const verbs = rule.verbs ?? []
-  if (rule.nonResourceURLs?.length)
-    return verbs.flatMap(verb => (rule.nonResourceURLs ?? []).map(url => ({ verbs: [verb], nonResourceURLs: [url] })))
-  const names: (string[] | undefined)[] = rule.resourceNames?.length
-    ? rule.resourceNames.map(name => [name])
-    : [undefined]
-  return verbs.flatMap(verb =>
-    (rule.apiGroups ?? []).flatMap(group =>
-      (rule.resources ?? []).flatMap(resource =>
-        names.map(resourceNames => ({
-          verbs: [verb],
-          apiGroups: [group],
-          resources: [resource],
-          ...(resourceNames ? { resourceNames } : {}),
-        })),
-      ),
-    ),
-  )
-}
-
-/** Whether a held rule covers an atom whole: a wildcard is covered by a wildcard alone. */
-function coversAtom(held: PolicyRule, atom: PolicyRule): boolean {
-  if (!hasOrAll(held.verbs, atom.verbs?.[0] ?? '')) return false
-  const [url] = atom.nonResourceURLs ?? []
-  if (url !== undefined)
-    return (
-      held.nonResourceURLs?.some(
-        pattern => coversPath(pattern, url) && (!url.endsWith('*') || pattern.endsWith('*')),
-      ) === true
-    )
-  const [resource = ''] = atom.resources ?? []
-  const [, sub] = resource.split('/')
-  return (
-    hasOrAll(held.apiGroups, atom.apiGroups?.[0] ?? '') &&
-    (hasOrAll(held.resources, resource) || (sub !== undefined && has(held.resources, `*/${sub}`))) &&
-    (!held.resourceNames?.length ||
-      (atom.resourceNames !== undefined && has(held.resourceNames, atom.resourceNames[0] ?? '')))
-  )
-}
-
-/** A rule stands for the product of its lists: beyond this it has to be held as it is, by one rule. */
-const maxAtoms = 10_000
-
-/** The parts of `wanted` that no rule of `held` covers; empty: all of it is held. */
-export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  return wanted.flatMap(rule => {
-    if (held.some(one => coversRule(one, rule))) return []
-    if (countAtoms(rule) > maxAtoms) return [rule]
-    return atoms(rule).filter(atom => !held.some(one => coversAtom(one, atom)))
-  })
-}
-
-const countAtoms = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) =>
-  nonResourceURLs?.length
-    ? (verbs?.length ?? 0) * nonResourceURLs.length
-    : (verbs?.length ?? 0) * (apiGroups?.length ?? 0) * (resources?.length ?? 0) * (resourceNames?.length || 1)
-
-/** Whether one held rule covers every part of another: each list is looked through by itself. */
-function coversRule(held: PolicyRule, wanted: PolicyRule): boolean {
-  if (wanted.nonResourceURLs?.length || held.resourceNames?.length) return false
-  const all = (words: readonly string[] | undefined, wide: readonly string[] | undefined) =>
-    has(wide, '*') || words?.every(word => has(wide, word)) === true
-  return all(wanted.verbs, held.verbs) && all(wanted.apiGroups, held.apiGroups) && all(wanted.resources, held.resources)
-}
 
 /** A rule as Kubernetes prints it in a refusal. */
 export function printRule(rule: PolicyRule): string {

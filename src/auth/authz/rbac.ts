@@ -36,6 +36,8 @@ export interface Rbac {
   readonly ready: Promise<void>
   /** How a rule that allows it came to be held; `verb` in place of the question's own. */
   find(holder: Holder, question: Question, verb?: string): Grant | undefined
+  /** The rules of a holder in a namespace, with what they come from; '' is cluster-wide. */
+  index(holder: Holder, namespace: string): RuleIndex<Grant>
   /** Everything held that counts in a namespace ('' : cluster-wide alone). */
   grants(holder: Holder, namespace: string): Iterable<Grant>
   /** The objects of a resource that the holder's rules allow one of these verbs on. */
@@ -220,6 +222,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
   return {
     ready: Promise.all(everyone.map(informer => informer.ready)).then(() => {}),
     grants,
+    index: heldBy,
     find: (holder, question, verb) =>
       heldBy(holder, 'path' in question ? '' : question.target.namespace).find(question, verb)?.from,
     *boundTo(group) {

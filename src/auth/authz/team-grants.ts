@@ -5,7 +5,7 @@ import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Shared } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
-import { meansTeam, teamGroup } from '../../kinds/team-uids.ts'
+import { teamGroup, teamMatcher } from '../../kinds/team-uids.ts'
 
 /** `uid` is undefined for a team that is about to be created. */
 type Team = { readonly name: string; readonly uid: string | undefined }
@@ -24,11 +24,11 @@ export async function sharedWith(
       only: object => givenTo(kind, object, team).length > 0,
       among: () => (kind.readers ? candidates : undefined),
     })
-    for (const { object } of items)
-      for (const { verbs, subresources } of givenTo(kind, object, team)) {
-        const { namespace = '', name = '' } = object.metadata
-        found.push({ verbs, subresources, target: { group: kind.group, resource: kind.plural, namespace, name } })
-      }
+    for (const { object } of items) {
+      const { namespace = '', name = '' } = object.metadata
+      const target = { group: kind.group, resource: kind.plural, namespace, name }
+      for (const { verbs, subresources } of givenTo(kind, object, team)) found.push({ verbs, subresources, target })
+    }
   }
   return found
 }
@@ -37,8 +37,9 @@ type Given = { readonly verbs: readonly string[]; readonly subresources: readonl
 
 /** By ownership and access entries. Permissions of everybody, or of the members of every team, do not count. */
 function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
+  const means = teamMatcher(object)
   return (kind.grants?.(object) ?? []).flatMap((grant): Given[] => {
-    if (grant.to?.kind !== 'team' || grant.to.name !== name || !meansTeam(object, name, uid)) return []
+    if (grant.to?.kind !== 'team' || grant.to.name !== name || !means(name, uid)) return []
     if (grant.type === 'owner') return [{ verbs: ['*'], subresources: ['*'] }]
     return grant.type === 'object' ? [grant] : []
   })

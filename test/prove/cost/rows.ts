@@ -1,6 +1,7 @@
 // Requests that once stalled the server: each is refused now, or stays within the limits of the prover. With its fix reverted, it fails (cost-bugs.ts).
 
 import { countDecryptions } from './decryptions.ts'
+import { grantRows } from './grant-rows.ts'
 import { judge, pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
 import { writeProtobuf } from './protobuf.ts'
@@ -76,6 +77,7 @@ export const rows: { readonly [what: string]: Row } = {
     if (together > alone) return `${together - alone} decryptions for watches that show nothing`
     return pieceProblem(cost)
   },
+  ...grantRows,
 }
 
 const many = <T>(count: number, make: (at: number) => T) =>
