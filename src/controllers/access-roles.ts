@@ -1,12 +1,14 @@
 // Mirrors `access` entries and the cluster roles of teams as roles and bindings (D26). They are informational: the
 // authorizer reads the object itself, so mirrors grant nothing. They are deleted with their object.
 
+import { createHash } from 'node:crypto'
 import { canonical } from '../api/codec.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
+import { forEachInSlices } from '../reconcile/time-slices.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type AccessRolesOptions = {
@@ -20,7 +22,6 @@ type Wanted = {
   readonly kind: Kind
   readonly object: JsonObject & { readonly metadata: { readonly name: string; readonly namespace?: string } }
 }
-type Owned = { readonly kind: Kind; readonly ref: Ref; readonly wanted: readonly Wanted[] }
 
 const rbac = 'rbac.authorization.k8s.io'
 
@@ -29,12 +30,12 @@ export function startAccessRoles({ resources, kinds, failed }: AccessRolesOption
   idle(): Promise<void>
   stop(): Promise<void>
 } {
-  const owned = new Map<string, Owned>()
+  const queued = new Map<string, { readonly kind: Kind; readonly ref: Ref }>()
   const loop = startLoop({
     reconcile: async slot => {
-      const one = owned.get(slot)
-      if (one) await reconcile(resources, one)
-      if (one?.wanted.length === 0 && owned.get(slot) === one) owned.delete(slot)
+      const one = queued.get(slot)
+      if (one) await reconcile(resources, one.kind, one.ref)
+      if (queued.get(slot) === one) queued.delete(slot)
       return undefined
     },
     failed: (slot, error) => failed(`mirroring access of ${slot}`, error),
@@ -44,13 +45,12 @@ export function startAccessRoles({ resources, kinds, failed }: AccessRolesOption
       resources,
       kind,
       counts: mentions('access', 'clusterRoles'),
-      keep: object => ({ kind, ref: refOf(object), wanted: wantedBy(kind, object) }),
+      keep: fingerprint,
       failed: error => failed(`following ${kind.plural}`, error),
-      changed: (ref, now, before) => {
+      changed: (ref, now = '', before = '') => {
+        if (now === before) return
         const slot = `${kind.plural}/${ref.namespace}/${ref.name}`
-        const next = now ?? (before && { ...before, wanted: [] })
-        if (!next || isSame(next.wanted, before?.wanted ?? [])) return
-        owned.set(slot, next)
+        queued.set(slot, { kind, ref })
         loop.add(slot)
       },
     }),
@@ -65,8 +65,14 @@ export function startAccessRoles({ resources, kinds, failed }: AccessRolesOption
   }
 }
 
-const isSame = (one: readonly Wanted[], other: readonly Wanted[]) =>
-  canonical(one as unknown as Json) === canonical(other as unknown as Json)
+/** Another text after every change that the mirrors depend on; empty: no mirrors. */
+function fingerprint({ metadata, spec }: Resource): string {
+  const { access = [], clusterRoles = [] } = (spec ?? {}) as Spec
+  if (metadata.deletionTimestamp || access.length + clusterRoles.length === 0) return ''
+  return createHash('sha256')
+    .update(JSON.stringify([metadata.uid, access, clusterRoles]))
+    .digest('base64')
+}
 
 const ownerOf = (kind: Kind, { metadata }: Resource): OwnerReference => ({
   apiVersion: kind.apiVersion,
@@ -146,21 +152,25 @@ function entryNames(access: NonNullable<Spec['access']>): readonly string[] {
 const group = (name: string) => ({ apiGroup: rbac, kind: 'Group', name })
 
 /** Makes what is wanted, mends what differs, removes what is not wanted any more. */
-async function reconcile(resources: Resources, { kind, ref, wanted }: Owned): Promise<void> {
+async function reconcile(resources: Resources, kind: Kind, ref: Ref): Promise<void> {
   const owner = await resources.get(kind, ref).then(({ object }) => object, notThere)
-  if (!owner) return // what it owned goes with it
+  if (!owner) return // the garbage collector deletes its mirrors
+  const wanted = wantedBy(kind, owner)
   for (const own of [Role, ClusterRole, RoleBinding, ClusterRoleBinding]) {
     const { items } = await resources.list(own, { labelSelector: `${mirrorLabel}=${owner.metadata.uid}` })
     // The label is the server's to write; what an earlier version let others label is not ours to change.
     const ours = items.filter(({ object }) => isControlledBy(object, owner.metadata.uid))
     const there = new Map(ours.map(item => [item.object.metadata.name, item.object]))
-    for (const one of wanted.filter(each => each.kind === own)) {
-      const current = there.get(one.object.metadata.name)
-      there.delete(one.object.metadata.name)
-      if (!current) await resources.create(own, ref.namespace, one.object, { fieldManager: 'access-roles' })
-      else await repair(resources, own, current, one.object)
-    }
-    for (const object of there.values()) await resources.delete(own, refOf(object))
+    await forEachInSlices(
+      wanted.filter(each => each.kind === own),
+      async one => {
+        const current = there.get(one.object.metadata.name)
+        there.delete(one.object.metadata.name)
+        if (!current) await resources.create(own, ref.namespace, one.object, { fieldManager: 'access-roles' })
+        else await repair(resources, own, current, one.object)
+      },
+    )
+    await forEachInSlices(there.values(), async object => void (await resources.delete(own, refOf(object))))
   }
 }
 

@@ -1,7 +1,7 @@
 // Requests of one user that make the server look at many objects afterwards: watches, followers, dependents. Each stays within the limit of
 // the prover.
 
-import { pieceProblem } from './limits.ts'
+import { judge, pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
 import type { Row } from './rows.ts'
 import type { System } from './system.ts'
@@ -38,6 +38,20 @@ export const crowdRows: { readonly [what: string]: Row } = {
       })
     await settled()
     return problemOf([() => ask(system, 'POST', keys, { spec: { user: 'other', groups: ['g'] } })])
+  },
+  'a team with 240 access entries, which become roles and bindings': async system => {
+    const entries = (users: number) =>
+      Array.from({ length: 240 }, (_, at) => ({
+        verbs: ['get'],
+        users: Array.from({ length: users }, (__, index) => `user-${at}-${index}`),
+      }))
+    await ask(system, 'POST', `${ours}/teams`, { metadata: { name: 'wide' }, spec: {} })
+    let turn = 0
+    const change = async () => {
+      await ask(system, 'PATCH', `${ours}/teams/wide`, { spec: { access: entries(39 + (turn++ % 2)) } }, merge)
+      await settled()
+    }
+    return (await judge(undefined, change)).problem
   },
   'a foreground deletion of a cycle of 600 keys': async system => {
     const own = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' }
