@@ -8,7 +8,7 @@ import type { Ref, Resource } from '../api/object.ts'
 import type { Decision, Question } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { pinnedOwner, printOwner, readSource, sourceOf, withSourceUid } from '../kinds/project-secret-source.ts'
-import { teamUidsOf } from '../kinds/team-uids.ts'
+import { teamGroup, teamOfGroup, teamUidsOf } from '../kinds/team-uids.ts'
 
 type PinDependencies = {
   /** The uid of a SharedSecret. */
@@ -48,7 +48,7 @@ export type CopyDependencies = {
 
 /**
  * The caller and the owner of the secret must both be able to read its source. The controller later checks only the owner, so
- * callers name themselves, a team that they may update (checkOwner), or a user whom they may impersonate. Otherwise a reader could
+ * callers name themselves, a team that they may update, or a user whom they may impersonate. Otherwise a reader could
  * keep the copy in sync in the name of somebody else after losing access.
  */
 export function checkCopy(
@@ -63,11 +63,23 @@ export function checkCopy(
   if (owner.user || owner.team) {
     const as = callerOf(pinnedOwner(owner, teamUidsOf(next)))
     if (!as || !authorize(as, question).allowed) missing.push(`the owner, ${printOwner(owner)}`)
+    const team = owner.user ? teamOfGroup(owner.user) : owner.team
+    const actsAsTeam = team !== undefined && caller.identity === 'Team' && caller.username === teamGroup(team)
+    const mayUpdate = {
+      verb: 'update',
+      target: { group: kind.group, resource: 'teams', namespace: '', name: team ?? '' },
+    }
+    if (team !== undefined && !actsAsTeam && !authorize(caller, mayUpdate).allowed)
+      throw forbidden(
+        kind,
+        next.metadata.name ?? '',
+        `spec.sharedSecretRef of a secret that team "${team}" owns requires permission to update the team`,
+      )
     const mayAct = {
       verb: 'impersonate',
       target: { group: '', resource: 'users', namespace: '', name: owner.user ?? '' },
     }
-    if (owner.user && owner.user !== caller.username && !authorize(caller, mayAct).allowed)
+    if (owner.user && team === undefined && owner.user !== caller.username && !authorize(caller, mayAct).allowed)
       throw forbidden(
         kind,
         next.metadata.name ?? '',

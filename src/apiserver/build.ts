@@ -5,6 +5,7 @@ import { type AdmissionDependencies, admissionsFor } from '../admission/admissio
 import { type GateDependencies, openGate } from '../admission/gate.ts'
 import type { Companion } from '../api/admission.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
+import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Affects } from '../api/permissions.ts'
 import type { Document, Resources } from '../api/resources.ts'
@@ -159,7 +160,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     takeDigest: (caller, wanted, uid) => accessKeys.takeDigest(caller, wanted, uid),
     touchKeys: uses => accessKeys.touchKeys(uses),
     maxTokenTTL,
-    signToken: (caller, wanted) => issuer.sign(caller, wanted),
+    signToken: (caller, wanted) => signCurrent(caller, wanted),
     generateKeyPair,
     createSigningKey: async () => (await internalClient.create(SigningKey, '', {})).ref.name,
     sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
@@ -226,6 +227,20 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     now,
     uuid: randomUUID,
   })
+  /**
+   * A revocation is as old as the start of its write. A token that was signed during the write would be younger, and valid although
+   * its key or team is not. So the token is handed out only if its caller is still the same after such writes.
+   */
+  const signCurrent: Issuer['sign'] = async (caller, wanted) => {
+    const signed = await issuer.sign(caller, wanted)
+    await registry.settled([OwnedAccessKey, Team])
+    if (authenticate.isCurrent(caller)) return signed
+    throw new ApiError(
+      409,
+      'Conflict',
+      'the access key or a team of its owner changed while the token was signed; retry',
+    )
+  }
   const ready = Promise.all([keyIndex.ready, teams.ready, rbac.ready, signingKeys.ready])
     .then(() => first?.(internalClient))
     .then(() => repairBuiltIns(internalClient))

@@ -8,6 +8,7 @@ import type { Decision, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
 import type { TargetCheck, WriteOptions } from '../api/resources.ts'
 import type { Key, Store } from '../storage/store.ts'
+import type { PendingWrites } from './pending-writes.ts'
 import type { VisibilityIndex } from './visibility-index.ts'
 
 /** Encrypts and decrypts sealed fields. */
@@ -40,6 +41,7 @@ export type Context = {
   readonly uuid: () => string
   readonly random: (bytes: number) => Uint8Array
   /** Keys of pending commits, by the label that limits their number (companion-writes.ts). Shared by all callers. */
+  readonly pending: PendingWrites
   readonly reserved: Map<string, Set<Key>>
   /** Reads return stored objects with hidden fields and without decryption. For the server itself only. */
   readonly isInternal: boolean

@@ -18,6 +18,7 @@ import { get } from './get.ts'
 import { list } from './list.ts'
 import { load } from './object-codec.ts'
 import { patch } from './patch.ts'
+import { openPendingWrites } from './pending-writes.ts'
 import { reachVersion } from './resource-version.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
@@ -56,10 +57,13 @@ export interface Registry {
   open(kind: Kind, ref: Ref): Resource | undefined
   /** Writes companions without a change. For controllers, never for a request. */
   write(make: () => readonly Companion[]): Promise<readonly Written[]>
+  /** Resolves when changes of these kinds that have begun are committed or have failed, and the indexes have seen them. */
+  settled(kinds: readonly Kind[]): Promise<void>
 }
 
 export function openRegistry(given: RegistryOptions): Registry {
-  const options = { ...given, reserved: new Map(), visibility: openVisibilityIndex(given.store, given.kinds) }
+  const pending = openPendingWrites()
+  const options = { ...given, pending, reserved: new Map(), visibility: openVisibilityIndex(given.store, given.kinds) }
   /** A caller stays the same object until something about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
   const internal = contextOf(options, systemCaller, true)
@@ -73,6 +77,7 @@ export function openRegistry(given: RegistryOptions): Registry {
     reachVersion: version => reachVersion(options.store, version),
     internalClient: resourcesOf(internal),
     write: make => commitAlone(internal, make),
+    settled: pending.settled,
     peek: openPeek(options.store),
     startIndex: options.visibility.start,
     indexed: options.visibility.ready,
@@ -92,7 +97,7 @@ const openPeek =
   }
 
 function contextOf(
-  options: RegistryOptions & Pick<Context, 'reserved' | 'visibility'>,
+  options: RegistryOptions & Pick<Context, 'pending' | 'reserved' | 'visibility'>,
   caller: Caller,
   isInternal: boolean,
 ): Context {
@@ -106,12 +111,13 @@ function resourcesOf(ctx: Context): Resources {
       const found = findSubresource(kind, how?.subresource)
       return found ? readSubresource(ctx, kind, ref, found) : get(ctx, kind, ref, how)
     },
-    act: (kind, ref, subresource, body, write) => runSubresource(ctx, kind, ref, subresource, body, write),
+    act: (kind, ref, subresource, body, write) =>
+      ctx.pending.track(kind, runSubresource(ctx, kind, ref, subresource, body, write)),
     list: (kind, how) => list(ctx, kind, how),
     watch: (kind, how) => watch(ctx, kind, how),
-    update: (kind, ref, object, write) => update(ctx, kind, ref, object, write),
-    patch: (kind, ref, body, write) => patch(ctx, kind, ref, body, write),
-    delete: (kind, ref, how) => remove(ctx, kind, ref, how),
-    deleteCollection: (kind, selection, how) => removeCollection(ctx, kind, selection, how),
+    update: (kind, ref, object, write) => ctx.pending.track(kind, update(ctx, kind, ref, object, write)),
+    patch: (kind, ref, body, write) => ctx.pending.track(kind, patch(ctx, kind, ref, body, write)),
+    delete: (kind, ref, how) => ctx.pending.track(kind, remove(ctx, kind, ref, how)),
+    deleteCollection: (kind, selection, how) => ctx.pending.track(kind, removeCollection(ctx, kind, selection, how)),
   }
 }

@@ -29,11 +29,11 @@ export type Authenticate = (
   connection?: object,
 ) => Caller | undefined
 
-export function authenticateWith(options: AuthenticateOptions): Authenticate {
+export function authenticateWith(options: AuthenticateOptions): Authenticate & { readonly isCurrent: IsCurrent } {
   const { keyIndex, teams, now, touch } = options
   const identities = new WeakMap<AccessKey, Identity>()
   const digestOf = digests(options.digest)
-  return (authorization, quietly = false, connection) => {
+  const authenticate: Authenticate = (authorization, quietly = false, connection) => {
     if (authorization === undefined) return undefined
     const found = digestOf(authorization, connection)
     const key = keyIndex.find(found)
@@ -50,7 +50,18 @@ export function authenticateWith(options: AuthenticateOptions): Authenticate {
     }
     return found === key.digest ? identity.caller : withEnd(identity, key)
   }
+  const isCurrent: IsCurrent = caller => {
+    const key = caller.keyUid === undefined ? undefined : keyIndex.withUid(caller.keyUid)
+    if (!key) return false
+    const identity = identityOf(key, teams, identities)
+    const used = caller === identity.caller ? key.digest : caller === identity.before ? key.previous?.digest : undefined
+    return used !== undefined && problemOf(key, used, now(), options) === undefined
+  }
+  return Object.assign(authenticate, { isCurrent })
 }
+
+/** Whether the key of a caller is still valid, and gives the same identity as when the caller was authenticated. */
+export type IsCurrent = (caller: Caller) => boolean
 
 /** The secret from before a rotation, during its overlap. */
 function withEnd(identity: Identity, { previous }: AccessKey): Caller {

@@ -4,13 +4,14 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Caller, Scope } from '../../api/caller.ts'
-import { ApiError, unavailable } from '../../api/errors.ts'
+import { ApiError, unauthorized, unavailable } from '../../api/errors.ts'
 import { type Json, type JsonObject, timestamp } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { keySetPath, metadataPath } from '../../auth/tokens/issuer.ts'
 import { connect } from '../../client/connect.ts'
 import { fileProblem } from '../../host/fs-errors.ts'
 import { AccessKeyActivity } from '../../kinds/access-key-activity.ts'
+import { isKnownScope } from '../../kinds/known-scope.ts'
 import { TokenReview } from '../../kinds/subject-reviews.ts'
 import { openTransport, type Transport } from '../../transport/transport.ts'
 import type { GatewayConfig } from '../config/schema.ts'
@@ -168,18 +169,26 @@ type Status = {
   readonly user?: Pick<Caller, 'username' | 'groups' | 'uid' | 'extra'>
 }
 
+/** A newer server may restrict keys in ways that this gateway does not know. */
+function parseScope(text: string | undefined): Scope | undefined {
+  const scope: unknown = text === undefined ? undefined : JSON.parse(text)
+  if (!isKnownScope(scope))
+    throw unauthorized('the access key has a scope that this gateway does not know; update the gateway')
+  return scope as Scope | undefined
+}
+
 function reviewed(status: Status): Awaited<ReturnType<Review>> {
   const { authenticated, user } = status
   if (!authenticated || !user?.username) return undefined
   const extra = (name: string) => user.extra?.[`authentication.platform.sh/${name}`]?.[0]
-  const scope = extra('scope')
+  const scope = parseScope(extra('scope'))
   const endsIn = Number(extra('key-ends-in') ?? Number.NaN) * 1000
   return {
     caller: {
       username: user.username,
       groups: user.groups ?? [],
       ...(extra('key') ? { key: extra('key') as string } : {}),
-      ...(scope === undefined ? {} : { scope: JSON.parse(scope) as Scope }),
+      ...(scope === undefined ? {} : { scope }),
     },
     keyUid: extra('key-uid') ?? '',
     ...(Number.isNaN(endsIn) ? {} : { endsIn }),

@@ -17,6 +17,8 @@ export type Principal = {
   readonly issued: number
   /** Milliseconds: when it expires. Open streams end then, too. */
   readonly expires: number
+  /** Milliseconds: when a key of an open stream is reviewed again, because its expiry may have changed. */
+  readonly reviewAt?: number | undefined
 }
 
 /** `why`: where somebody said. */

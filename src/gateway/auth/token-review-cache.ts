@@ -51,6 +51,8 @@ type Kept = { readonly answer: Promise<Principal>; readonly generation: number; 
 const maxEntries = 10_000
 const keptFor = 10_000
 const refusedFor = 2_000
+/** A rotation or a new ttl ends a secret without a revocation. Open streams learn of it after this time. */
+const reviewEvery = 30_000
 /** Concurrent reviews of unknown keys, in total and per address. Further ones get 429. */
 const maxConcurrent = 64
 const maxPerAddress = 16
@@ -74,7 +76,8 @@ export function openReviewCache(options: ReviewCacheOptions): ReviewCache {
     if (generationBefore !== generation()) return requestReview(key)
     if (!found) throw new UnknownAccessKey()
     const { caller, keyUid, endsIn = Number.POSITIVE_INFINITY } = found
-    return { caller, keyUid, from, generation: generationBefore, jti: undefined, issued, expires: requestedAt + endsIn }
+    const [expires, reviewAt] = [requestedAt + endsIn, requestedAt + reviewEvery]
+    return { caller, keyUid, from, generation: generationBefore, jti: undefined, issued, expires, reviewAt }
   }
 
   return {

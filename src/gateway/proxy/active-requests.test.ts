@@ -18,7 +18,7 @@ const until = (expires: number): Principal => ({
   expires,
 })
 
-async function ended(renew: () => Promise<Principal>) {
+async function ended(renew: () => Promise<Principal>, principal = until(500)) {
   const cut: ApiError[] = []
   let asked = 0
   const streams = openActiveRequests({
@@ -28,7 +28,7 @@ async function ended(renew: () => Promise<Principal>) {
     now: () => 1000,
   })
   streams.enter({
-    principal: until(500),
+    principal,
     isLong: true,
     renew: () => {
       asked++
@@ -60,4 +60,18 @@ test('a stream whose key is no longer valid ends with 401; without a response of
   await eventually('they are cut', async () => away.codes().length === 1 && silent.codes().length === 1)
   assert.deepEqual([away.codes(), silent.codes()], [[503], [503]])
   for (const { streams } of [over, away, silent]) streams.close()
+})
+
+test('a stream whose key is due for a review ends if the key is no longer valid, and stays while the management API is unreachable', async () => {
+  const due = { ...until(9000), reviewAt: 900 }
+  const over = await ended(() => Promise.reject(new UnknownAccessKey()), due)
+  const away = await ended(() => Promise.reject(unavailable('away')), due)
+  const fine = await ended(() => Promise.resolve({ ...until(9000), reviewAt: 2000 }), due)
+  await eventually('it is over', async () => over.codes().length === 1)
+  assert.deepEqual(over.codes(), [401])
+  await eventually('the gateway gives up', async () => away.asked() > 3)
+  fine.streams.recheck()
+  assert.deepEqual([away.codes(), away.streams.open], [[], 1])
+  assert.deepEqual([fine.codes(), fine.asked()], [[], 1])
+  for (const { streams } of [over, away, fine]) streams.close()
 })

@@ -63,8 +63,9 @@ export function openActiveRequests({
       const why = known?.revokedReason(one.principal)
       if (isStale) cut(one, unavailable('nothing is known of revocations any more'))
       else if (why !== undefined) cut(one, noLongerValid(one.principal, why))
-      else if (now() < one.principal.expires && isCurrent(one.principal)) continue
-      else if (one.renew) void renew(one)
+      else if (now() < one.principal.expires && isCurrent(one.principal)) {
+        if (one.renew && now() >= (one.principal.reviewAt ?? Number.POSITIVE_INFINITY)) void renew(one)
+      } else if (one.renew) void renew(one)
       else cut(one, noLongerValid(one.principal))
     }
   }
@@ -75,6 +76,10 @@ export function openActiveRequests({
     const found = await renewed(one, () => active.has(one))
     one.isRenewing = false
     if (!active.has(one)) return
+    if (!found && now() < one.principal.expires && isCurrent(one.principal)) {
+      one.principal = { ...one.principal, reviewAt: now() + renewWithin }
+      return
+    }
     if (!found) cut(one, unavailable('nobody could say whether the token or access key still counts'))
     else if (found !== 'over' && now() < found.expires && isSame(found, one.principal)) one.principal = found
     else cut(one, noLongerValid(one.principal))
