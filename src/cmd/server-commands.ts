@@ -57,7 +57,7 @@ export const adminReset = withSettings(
 )
 export const auditHash = withSettings(
   'audit hash',
-  'Read a value from stdin and print its hash in the audit log.',
+  'Read a value from stdin and print the hash that the audit log shows for it.',
   async () => (await import('./audit-hash.ts')).auditHash,
   ' --data data < FILE',
 )
@@ -69,7 +69,7 @@ export const storageStatus = withSettings(
 )
 export const storageRotateKey = withSettings(
   'storage rotate-key',
-  'Encrypt everything with a new key, also while the server runs.',
+  'Re-encrypt everything with a new key. Works while the server runs.',
   async () => (await import('./storage.ts')).storageRotateKey,
   ' --data data',
 )

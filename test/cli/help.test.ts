@@ -80,7 +80,7 @@ test('completion offers commands, flags, values, kinds, contexts and live names'
 })
 
 test('a shell without a script gets the list of supported shells', async () => {
-  assert.match(await home.fails(2, 'completion tcsh'), /must be bash, zsh, fish/)
+  assert.match(await home.fails(2, 'completion tcsh'), /unknown shell "tcsh": use one of bash, zsh, fish/)
 })
 
 test('every command is run by a test', async () => {
