@@ -179,7 +179,7 @@ const switchKey = (word: 'disable' | 'enable', what: string) =>
   defineCommand({
     words: [word, 'accesskey'],
     what,
-    examples: [{ what, command: `platform ${word} accesskey ci` }],
+    examples: [{ command: `platform ${word} accesskey ci` }],
     flags: { ...contextFlag, ...dryRunFlag },
     positionals: keyName,
     run: async ({ flags, words: [name = ''] }, io) => {
