@@ -38,7 +38,7 @@ const dropped = new Set([
  * Identity headers of proxies and load balancers: nginx, oauth2-proxy, Authelia, Kong, Envoy, Pomerium, Vouch, Traefik and those of
  * clouds. A cluster behind such a proxy may trust them, so clients must not set them.
  */
-const droppedBeginnings = [
+const droppedPrefixes = [
   ':',
   'x-remote-',
   'x-forwarded-',
@@ -99,7 +99,7 @@ function actionOf(sent: string): HeaderAction {
   const name = plain(sent)
   const action = name.startsWith('impersonate-')
     ? 'refused'
-    : dropped.has(name) || droppedBeginnings.some(one => name.startsWith(one))
+    : dropped.has(name) || droppedPrefixes.some(one => name.startsWith(one))
       ? 'dropped'
       : name === 'sec-websocket-protocol'
         ? 'protocols'
