@@ -21,7 +21,7 @@ const count = Number(process.env['BENCH_ENDPOINTS'] ?? 5000)
 const changesEvery = 20
 const changes = 1000
 const program = join(import.meta.dirname, '../bin/platform.js')
-const licence = join(import.meta.dirname, '../examples/development.license')
+const license = join(import.meta.dirname, '../examples/development.license')
 
 const patches = `sync:
   toHost:
@@ -108,7 +108,7 @@ async function measure(name: string, config: string): Promise<Run> {
 
 function startSync(file: string, virtual: ClusterProcess, host: ClusterProcess): Promise<Started> {
   const kubeconfigs = ['--virtual-kubeconfig', virtual.kubeconfig, '--host-kubeconfig', host.kubeconfig]
-  const rest = ['--name', 'vc', '--namespace', 'team', '--listen', '127.0.0.1:0', '--license', licence]
+  const rest = ['--name', 'vc', '--namespace', 'team', '--listen', '127.0.0.1:0', '--license', license]
   const args = [program, 'vcluster', 'sync', '-f', file, ...kubeconfigs, ...rest, '--log-level', 'error']
   return startProgram(args, /^platform: syncing endpoints of vc to team, status at (\S+)$/m)
 }

@@ -130,7 +130,9 @@ function commandSection(command: Command): string {
     `### platform ${words.join(' ')}`,
     escaped(what),
     `\`${usageOf(command)}\``,
-    ...(examples.length ? [examples.map(one => `- ${escaped(one.what)}: \`${one.command}\``).join('\n')] : []),
+    ...(examples.length
+      ? [examples.map(one => `- ${one.what ? `${escaped(one.what)}: ` : ''}\`${one.command}\``).join('\n')]
+      : []),
     ...(ownFlags && rows.length > 12
       ? ['Its flags are the settings of [OPERATIONS.md](OPERATIONS.md).']
       : rows.length

@@ -23,7 +23,7 @@ export function checkKeyRing(store: Store, ring: KeyRing): void {
   if (wrong !== undefined)
     throw wrongKeyRing(
       ring,
-      `its key ${printId(wrong)} does not decrypt any value that is sealed with the key of that id`,
+      `its key ${printId(wrong)} does not decrypt any value that was encrypted with the key of that id`,
     )
 }
 

@@ -35,7 +35,7 @@ export function printFirstRun(options: FirstRunOptions): void {
     if (secure && certificates)
       writeSecret(file, kubeconfig({ server: reachable(secure.url), ca: certificates.ca, key }))
     const isInside = !ring.from.startsWith('env:') && dirname(resolve(ring.from)) === directory
-    const copied = isInside ? '; a copy of this directory contains the secrets' : ''
+    const copied = isInside ? '; a copy of this directory is enough to decrypt the secrets' : ''
     const lines = [
       isFirst ? 'First start: created the administrator account.' : 'Wrote admin.kubeconfig again.',
       ...(secure && certificates
@@ -45,7 +45,7 @@ export function printFirstRun(options: FirstRunOptions): void {
           ]
         : []),
       `  access key       ${join(directory, 'admin.key')}`,
-      `  secrets sealed   with ${ring.from}${copied}`,
+      `  encryption key   ${ring.from}${copied}`,
     ]
     print(lines.join('\n'))
   }

@@ -133,7 +133,8 @@ export const completion = defineCommand({
   positionals: [{ name: 'SHELL', what: 'bash, zsh or fish' }],
   run: async ({ words: [shell = ''] }, io) => {
     const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined
-    if (script === undefined) throw new UsageError([`${quoted(shell)} must be ${Object.keys(scripts).join(', ')}`])
+    if (script === undefined)
+      throw new UsageError([`unknown shell ${quoted(shell)}: use one of ${Object.keys(scripts).join(', ')}`])
     io.out(script)
     return 0
   },

@@ -1,23 +1,23 @@
 // Formats `--help` from command records: examples first, then flags.
 
-import type { Command, Flag } from '../host/command.ts'
+import type { Command, Example, Flag } from '../host/command.ts'
 
 const nameOf = ({ words }: Command) => words.join(' ')
 
 export function usageOf(command: Command): string {
   const { positionals = [], flags } = command
-  return [
-    `platform ${nameOf(command)}`,
-    ...positionals.map(({ name, optional, many }) => (optional ? `[${name}]` : name) + (many ? '…' : '')),
-    ...(Object.keys(flags).length ? ['[flags]'] : []),
-  ].join(' ')
+  const shown = positionals.map(({ name, optional, many }) => (optional ? `[${name}]` : name) + (many ? '…' : ''))
+  // After -- everything belongs to the program that the command runs.
+  const [before, after] = [shown.filter(one => !one.startsWith('--')), shown.filter(one => one.startsWith('--'))]
+  const own = Object.keys(flags).length ? ['[flags]'] : []
+  return [`platform ${nameOf(command)}`, ...before, ...own, ...after].join(' ')
 }
 
 export function helpOf(command: Command): string {
   const { what, examples, flags, positionals = [], asksBefore } = command
   return [
     what,
-    ...(examples.length ? ['', 'Examples:', ...examples.flatMap(one => [`  # ${one.what}`, `  ${one.command}`])] : []),
+    ...(examples.length ? ['', 'Examples:', ...examples.flatMap(exampleLines)] : []),
     '',
     'Usage:',
     `  ${usageOf(command)}`,
@@ -26,6 +26,8 @@ export function helpOf(command: Command): string {
     ...(asksBefore ? ['', askingOf(asksBefore)] : []),
   ].join('\n')
 }
+
+const exampleLines = ({ what, command }: Example) => [...(what ? [`  # ${what}`] : []), `  ${command}`]
 
 export const askingOf = (asksBefore: string) =>
   `Asks for confirmation before it ${asksBefore}. --yes skips the question; required without a terminal.`
@@ -45,13 +47,19 @@ export function flagRow([name, flag]: [string, Flag]): [string, string] {
   const short = flag.short ? `-${flag.short}, ` : ''
   if (flag.type === 'switch') return [`${short}--${name}`, flag.what]
   const notes = [
-    flag.choices ? `one of ${flag.choices.join(', ')}` : '',
+    choicesOf(flag.value, flag.choices),
     flag.default === undefined ? '' : `default ${flag.default}`,
     flag.variable === undefined ? '' : `or ${flag.variable}`,
     flag.required ? 'required' : '',
     flag.type === 'list' ? 'may be repeated' : '',
   ].filter(Boolean)
   return [`${short}--${name} ${flag.value}`, notes.length ? `${flag.what} (${notes.join('; ')})` : flag.what]
+}
+
+/** Nothing for a flag such as `--dry-run server`, which already shows its only choice. */
+function choicesOf(value: string, choices: readonly string[] = []): string {
+  if (choices.length === 1) return choices[0] === value ? '' : `only ${choices[0]}`
+  return choices.length ? `one of ${choices.join(', ')}` : ''
 }
 
 const widest = 34

@@ -11,7 +11,7 @@ import { backupFiles, dataFlags, resolveData } from './data-flags.ts'
 
 export const backup = defineCommand({
   words: ['backup'],
-  what: 'Back up a data directory, also while its server runs.',
+  what: 'Back up a data directory. Works while its server runs.',
   examples: [
     { what: 'To a file', command: 'platform backup platform.backup --data data' },
     { what: 'To another machine', command: 'platform backup - --data data | ssh elsewhere "cat > platform.backup"' },

@@ -18,7 +18,7 @@ export const gateway = defineCommand({
     config: { type: 'text', value: 'FILE', what: 'The gateway.yaml. Reloaded when it changes.', required: true },
     check: {
       type: 'switch',
-      what: 'Validate the files, contact issuer, service and clusters, and exit: exit code 0 valid, 1 one is unreachable, 2 invalid.',
+      what: 'Validate the files, contact the issuer, the management API and the clusters, and exit: exit code 0 valid, 1 unreachable, 2 invalid.',
     },
   },
   run: async ({ flags: { config: file, check } }, io) => {

@@ -111,7 +111,7 @@ function look(path: string) {
   }
 }
 
-const counted = (count: number) => `${count} ${count === 1 ? 'damage' : 'damages'}`
+const counted = (count: number) => `${count} ${count === 1 ? 'problem' : 'problems'}`
 
 const sealerOf = (keys: readonly RingKey[]) => openSealer({ keys, random: size => randomBytes(size) })
 

@@ -50,7 +50,7 @@ for (const [first, second] of [
     const next = { 'ca.crt': made.certificate, 'ca.key': made.key }
     const before = certificates.view().current
     write(first, next[first])
-    assert.throws(prepare, says(/ca\.crt and .*ca\.key do not belong together/))
+    assert.throws(prepare, says(/ca\.crt and .*ca\.key do not match/))
     assert.equal(certificates.view().current, before)
     write(second, next[second])
     prepare()?.use()
@@ -62,5 +62,8 @@ test('an invalid certificate or key is reported with the name of its file', t =>
   const { prepare, write } = open(t)
   write('ca.crt', 'hello')
   write('ca.key', 'hello')
-  assert.throws(prepare, says(/ca\.crt holds no certificate.*\n?.*ca\.key holds no key/s))
+  assert.throws(
+    prepare,
+    says(/ca\.crt does not contain a PEM certificate.*\n?.*ca\.key does not contain a usable key/s),
+  )
 })

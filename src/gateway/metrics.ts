@@ -28,9 +28,11 @@ export function observeGateway(metrics: Metrics, { revocations, streams, keysAge
   )
   const seconds = (milliseconds: number) => Math.min(milliseconds / 1000, Number.MAX_SAFE_INTEGER)
   metrics.gauge('gateway_open_requests', 'Requests and streams under way.', () => [[{}, streams.open]])
-  metrics.readCounter('gateway_cut_total', 'Streams cut because their token counted no more.', () => [
-    [{}, streams.cut],
-  ])
+  metrics.readCounter(
+    'gateway_cut_total',
+    'Streams closed because their token or key was no longer valid, or could not be checked.',
+    () => [[{}, streams.cut]],
+  )
   metrics.gauge('gateway_revocations', 'Revocations known.', () => [[{}, revocations.size]])
   metrics.gauge('gateway_revocations_age_seconds', 'Time since the last contact with the revocation feed.', () => [
     [{}, seconds(revocations.age())],
@@ -38,7 +40,7 @@ export function observeGateway(metrics: Metrics, { revocations, streams, keysAge
   metrics.gauge('gateway_key_set_age_seconds', 'Time since the keys of the issuer were last fetched.', () => [
     [{}, seconds(keysAge())],
   ])
-  metrics.readCounter('gateway_reloads_total', 'Times that files had changed, by what came of it.', () => [
+  metrics.readCounter('gateway_reloads_total', 'Configuration reloads, by result.', () => [
     [{ result: 'used' }, reloads.used],
     [{ result: 'failed' }, reloads.failed],
   ])
@@ -93,18 +95,18 @@ const logEvery = 60_000
 export function observeBroken(metrics: Metrics, log: Pick<Logger, 'warn'>, now: () => number) {
   const broken = metrics.counter(
     'gateway_broken_connections_total',
-    'HTTP/2 connections ended for what was sent, by why.',
+    'HTTP/2 connections closed after a protocol error, by reason.',
   )
   const seen = new Map<string, { readonly count: (by: number) => void; loggedAt: number; suppressed: number }>()
   return (why: string) => {
     const one = seen.get(why) ?? { count: broken({ why }), loggedAt: Number.NEGATIVE_INFINITY, suppressed: 0 }
     seen.set(why, one)
     one.count(1)
-    // Anybody can do it, and as often as they like.
+    // Any client can cause this, at any rate.
     if (now() - one.loggedAt < logEvery) return void one.suppressed++
     log.warn(
       { why, ...(one.suppressed ? { suppressed: one.suppressed } : {}) },
-      'a connection by HTTP/2 was ended for what was sent over it, such as headers that are too large',
+      'closed an HTTP/2 connection after a protocol error',
     )
     one.loggedAt = now()
     one.suppressed = 0

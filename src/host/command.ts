@@ -73,7 +73,8 @@ export type Given<F extends Flags = Flags> = {
   readonly args: readonly string[]
 }
 
-export type Example = { readonly command: string; readonly what: string }
+/** `what` is absent if it would repeat the summary of the command. */
+export type Example = { readonly command: string; readonly what?: string }
 
 export type Command<F extends Flags = Flags> = {
   readonly words: readonly string[]

@@ -1,4 +1,4 @@
-// Request metrics under the names of kube-apiserver, so that existing dashboards work.
+// Metrics of finished requests, under the names of kube-apiserver so that existing dashboards work. serving/inflight-limits.ts counts open requests.
 
 import type { Metrics } from '../serving/metrics.ts'
 import type { ResourceInfo } from './request-info.ts'

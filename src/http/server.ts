@@ -114,7 +114,7 @@ async function handle(
   seen: RequestState,
 ): Promise<void> {
   if (options.loopbackOnly && !isLoopback(exchange.request.headers.host))
-    throw misdirected('this address answers to localhost, 127.0.0.1 and [::1] only')
+    throw misdirected('this listener accepts only the Host localhost, 127.0.0.1 or [::1]')
   const parsed = read(exchange)
   const question = parsed?.question ?? { verb: exchange.method.toLowerCase(), path: exchange.path }
   const authResult = authorize(options.access, exchange, question, find)
@@ -127,7 +127,7 @@ async function handle(
   if (exchange.auditContext) exchange.auditContext.kind = info.kind
   const recorded = isStrict(options, exchange, info) ? exchange.auditContext : undefined
   if (recorded && !(await mayBegin(options.access.audit, recorded)))
-    throw unavailable('the audit log cannot be written; until it can, nothing is changed')
+    throw unavailable('the audit log is not writable, so writes are rejected; retry later')
   const view = negotiate(exchange.request.headers.accept, shapeOf(info))
   const leave = options.limits.enter(
     caller.impersonator ?? caller.username,
@@ -160,7 +160,7 @@ async function handle(
 /** A client that disconnects while it waits frees its slot at once, so that others are not refused for it. */
 async function waitForTurn(turn: Promise<void>, exchange: Exchange): Promise<void> {
   await Promise.race([turn, new Promise<void>(resolve => exchange.onClosed(resolve))])
-  if (exchange.closed) throw badRequest('the client went away before it was its turn')
+  if (exchange.closed) throw badRequest('the client disconnected while its request was queued')
 }
 
 /** Work that continues after the response; undefined: none. */

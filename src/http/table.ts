@@ -12,7 +12,7 @@ export function includeOf(query: Query): Include {
   const value = query.get('includeObject') ?? ''
   if (value === '') return 'Metadata'
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value
-  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(value)}; it is one of None, Metadata, Object`)
+  throw badRequest(`unrecognized includeObject value: ${JSON.stringify(value)}; must be one of None, Metadata, Object`)
 }
 
 const nameColumn = {

@@ -19,7 +19,7 @@ export function valueOfUnknownKey(store: Store, kinds: readonly Kind[], ids: rea
       const found = foreignPath(kind, entry, known)
       const { namespace, name } = entry.key
       if (found)
-        return `${found.path} of ${kind.id} ${namespace ? `${namespace}/` : ''}${name} is sealed with the key ${printId(found.id)}`
+        return `${found.path} of ${kind.id} ${namespace ? `${namespace}/` : ''}${name} is encrypted with the key ${printId(found.id)}`
     }
   }
   return undefined

@@ -44,7 +44,7 @@ function parsed(at: FieldLocation, plaintext: Buffer): Json {
   try {
     return unpackData(plaintext)
   } catch {
-    throw new SealError(`${nameOf(at)} does not open: the decrypted value is not JSON`)
+    throw new SealError(`${nameOf(at)} cannot be decoded: the decrypted value is not JSON`)
   }
 }
 

@@ -21,7 +21,7 @@ test('a decrypted value that is not JSON is an error, which does not quote it', 
     const key = { bucket: SharedSecret.id, namespace: 'default', name: 'db' }
     const entry = { key, revision: 7, text: Buffer.from(JSON.stringify(object)), labels: undefined }
     assert.deepEqual(undecryptableIn(kinds, sealer)(entry as never), [
-      `spec.data of ${SharedSecret.id} default/db does not open: the decrypted value is not JSON`,
+      `spec.data of ${SharedSecret.id} default/db cannot be decoded: the decrypted value is not JSON`,
     ])
   }
 })

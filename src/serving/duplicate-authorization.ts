@@ -1,4 +1,4 @@
-// Rejects requests with more than one Authorization header. The API server and the gateway call it before they authenticate.
+// Rejects requests with more than one Authorization header.
 
 import { unauthorized } from '../api/errors.ts'
 import type { Request } from './exchange.ts'

@@ -61,11 +61,11 @@ export function pairProblems({ certificate, key }: Pair, files: Pair): string[] 
   const alone = [
     // Such as one whose key is too small: that is a certificate all the same.
     ...(shown && isCertificate(certificate) ? [`${files.certificate} cannot be used: ${shown.reason}`] : []),
-    ...(shown && !isCertificate(certificate) ? [`${files.certificate} holds no certificate: it must be PEM`] : []),
-    ...(secret ? [`${files.key} holds no key that can be used: it must be PEM, without a passphrase`] : []),
+    ...(shown && !isCertificate(certificate) ? [`${files.certificate} does not contain a PEM certificate`] : []),
+    ...(secret ? [`${files.key} does not contain a usable key: it must be PEM, without a passphrase`] : []),
   ]
   if (alone.length || !failing({ cert: certificate, key })) return alone
-  return [`${files.certificate} and ${files.key} do not belong together: the certificate is of another key`]
+  return [`${files.certificate} and ${files.key} do not match: the certificate was issued for another key`]
 }
 
 function isCertificate(text: string): boolean {

@@ -81,6 +81,6 @@ function eventOf(op: Op, labels: Labels, previous: CachedEntry | undefined, revi
     const entry = cachedEntry(key, revision, op.value, labels)
     return { type: previous === undefined ? 'created' : 'updated', revision, key, entry, previous }
   }
-  if (previous === undefined) throw new Error('a delete of nothing was not refused')
+  if (previous === undefined) throw new Error('bug: a delete of a missing object passed its precondition')
   return { type: 'deleted', revision, key, entry: withRevision(previous, revision), previous }
 }

@@ -79,7 +79,7 @@ async function* openPieces(
   const key = keys.find(({ id }) => id === head.key)
   if (!key)
     throw new UnknownKeyError(
-      `it is sealed with the key ${head.key}, which the key ring does not have (it has ${keys.map(({ id }) => id).join(', ')})`,
+      `it is encrypted with the key ${head.key}, which the key ring does not have (it has ${keys.map(({ id }) => id).join(', ')})`,
     )
   const own = keyOf(key, Buffer.from(head.salt, 'hex'))
   for (let index = 0, last = false; !last; index++) {

@@ -76,7 +76,7 @@ test('after rotation the new key encrypts and the old one still decrypts; withou
   assert.ok(both.isCurrent(both.seal(place, 'x')))
   assert.throws(
     () => sealer.open(place, both.seal(place, 'x')),
-    /spec\.data\.password of SharedSecret ns\/db is sealed with the key "[0-9a-f]+", which/,
+    /spec\.data\.password of SharedSecret ns\/db is encrypted with the key "[0-9a-f]+", which/,
   )
 })
 

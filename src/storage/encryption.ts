@@ -75,22 +75,22 @@ function openRing(keys: readonly RingKey[]) {
 
 function unseal(ring: ReadonlyMap<string, Uint8Array>, place: SealContext, sealed: string): Buffer {
   const found = parse(sealed)
-  if (!found) throw new SealError(`${nameOf(place)} does not open: what is stored is not sealed`)
+  if (!found) throw new SealError(`${nameOf(place)} cannot be decrypted: the stored value is not encrypted`)
   const { id, bytes } = found
   const key = ring.get(id)
   if (key === undefined)
-    throw new SealError(`${nameOf(place)} is sealed with the key ${printId(id)}, which the key ring does not have`)
+    throw new SealError(`${nameOf(place)} is encrypted with the key ${printId(id)}, which the key ring does not have`)
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE), { authTagLength: TAG })
   decipher.setAAD(encode(place)).setAuthTag(bytes.subarray(-TAG))
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE, -TAG)), decipher.final()])
   } catch {
-    throw new SealError(`${nameOf(place)} does not open: it was changed, or it belongs to another place`)
+    throw new SealError(`${nameOf(place)} cannot be decrypted: it was changed, or moved from another object or field`)
   }
 }
 
 /** Ids are short; what stands in the place of one may be anything. */
-export const printId = (id: string) => (/^[a-z0-9]{1,32}$/.test(id) ? `"${id}"` : 'of an id that is none')
+export const printId = (id: string) => (/^[a-z0-9]{1,32}$/.test(id) ? `"${id}"` : '(invalid id)')
 
 /** Every part with its length before it, so that no two places have the same encoding. */
 function encode(place: SealContext): Buffer {

@@ -22,7 +22,7 @@ export const brokenConnection = 'ERR_CONNECTION_RESET'
 const brokenOff = ['ECONNRESET', 'EPIPE', brokenConnection, 'UND_ERR_SOCKET']
 
 const causes: { readonly [code: string]: string | ((caIs: string) => string) } = {
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was broken off',
   EPIPE: 'the connection was broken off',
   [brokenConnection]: 'the connection was broken off',
@@ -30,16 +30,16 @@ const causes: { readonly [code: string]: string | ((caIs: string) => string) } =
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name could not be looked up',
   ETIMEDOUT: 'it did not answer in time',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to it',
+  EHOSTUNREACH: 'no route to host',
+  ENETUNREACH: 'network is unreachable',
   DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
   SELF_SIGNED_CERT_IN_CHAIN: notTrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
   UNABLE_TO_GET_ISSUER_CERT: notTrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
   CERT_SIGNATURE_FAILURE: caIs => `its certificate is not trusted: it is not of the CA in ${caIs}`,
-  CERT_HAS_EXPIRED: 'its certificate has ended, or the clocks are apart',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks are apart',
+  CERT_HAS_EXPIRED: 'its certificate has expired, or the clocks differ',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks may differ',
   ERR_TLS_CERT_ALTNAME_INVALID: caIs =>
     `its certificate is for another name: ${caIs === defaultCa ? 'set tls-server-name, or use that name' : 'use that name'}`,
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
@@ -92,7 +92,7 @@ function ofTls({ message }: Failure): string | undefined {
   return reason === undefined ? undefined : `TLS failed: ${reason}`
 }
 
-const hint = '; HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT tells it who you are'
+const hint = '; HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT sets the proxy credentials'
 
 function proxyOf({ port, address, hostname }: Failure, server: string): string {
   const own = new URL(server)

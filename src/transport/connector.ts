@@ -65,7 +65,7 @@ function connected(open: Socket, within: number): Promise<Socket> {
   open.setKeepAlive(true, probeAfter)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => open.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' })),
+      () => open.destroy(Object.assign(new Error('connection timed out'), { code: 'ETIMEDOUT' })),
       within,
     )
     open.on('error', reject)

@@ -66,7 +66,7 @@ test('all problems are reported together, without secrets', () => {
         'kubeconfig: client-key-data must be PEM in base64',
         'kubeconfig: client-certificate and client-key belong together',
         'kubeconfig: proxy-url must begin with http:// or https://',
-        'kubeconfig: auth-provider is not supported any more, as in kubectl: use an exec plugin instead',
+        'kubeconfig: auth-provider is no longer supported, as in kubectl: use an exec plugin instead',
         'kubeconfig: exec.apiVersion must be client.authentication.k8s.io/v1 or v1beta1',
         'kubeconfig: exec.command is missing',
         'kubeconfig: exec.args must be a list of texts',
@@ -79,7 +79,10 @@ test('all problems are reported together, without secrets', () => {
 
 test('a missing context, cluster or user is reported, with the existing ones', () => {
   assert.throws(() => read(config(), 'three'), /there is no context "three"; there are "one", "two"/)
-  assert.throws(() => read(config(), 'two'), /the context "two" names the user "nobody", which is not there/)
+  assert.throws(
+    () => read(config(), 'two'),
+    /the context "two" refers to the user "nobody", which does not exist in this file/,
+  )
   assert.throws(() => read('sync: {toHost: {}}'), /is not a kubeconfig: it has neither clusters nor contexts nor users/)
   assert.throws(() => read('{}'), /no context is chosen: set current-context, or name one of none/)
   assert.throws(() => read('[]'), /is not a kubeconfig: it must be a map/)

@@ -50,7 +50,8 @@ export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): A
     const wanted = textOf(context[what])
     if (!wanted && what === 'user') return {} // nobody in particular
     const found = entry(config[list], wanted, what)
-    if (!found) problems.push(`the context "${name}" names the ${what} "${wanted}", which is not there`)
+    if (!found)
+      problems.push(`the context "${name}" refers to the ${what} "${wanted}", which does not exist in this file`)
     return found ?? {}
   }
   const [cluster, user] = [find('clusters', 'cluster'), find('users', 'user')]
@@ -114,7 +115,7 @@ function accessOf({ context, cluster, user, directory, problems }: Parts): Acces
   const proxy = textOf(cluster['proxy-url'])
   if (proxy && !/^https?:\/\//.test(proxy)) problems.push('proxy-url must begin with http:// or https://')
   if (user['auth-provider'])
-    problems.push('auth-provider is not supported any more, as in kubectl: use an exec plugin instead')
+    problems.push('auth-provider is no longer supported, as in kubectl: use an exec plugin instead')
   const exec = isObject(user['exec']) ? execOf(user['exec'], directory, problems) : undefined
   const tokenFile = textOf(user['tokenFile'])
   if (!server) return undefined

@@ -92,7 +92,7 @@ test('problems of flags, kubeconfig or server are reported immediately, and noth
   const context = { cluster: 'c' }
   const config = { clusters: [{ name: 'c', cluster }], contexts: [{ name: 'c', context }], 'current-context': 'c' }
   writeFileSync(nowhere, JSON.stringify(config))
-  assert.match((await run(['--kubeconfig', nowhere])).stderr, /^https:\/\/127.0.0.1:1: nobody listens there\n$/)
+  assert.match((await run(['--kubeconfig', nowhere])).stderr, /^https:\/\/127.0.0.1:1: connection refused\n$/)
   assert.match((await run(['--kubeconfig', nowhere, '--context', 'd'])).stderr, /there is no context "d"/)
   rmSync(nowhere)
   assert.deepEqual(readdirSync(scratch), [])

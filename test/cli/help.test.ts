@@ -48,6 +48,33 @@ test('--help and help print the same on standard output; no command is a usage e
   assert.equal(stderr.includes('__complete'), false)
 })
 
+test('the usage line puts flags before --', async () => {
+  assert.match(await home.ok('run --help'), /^ {2}platform run \[flags\] -- COMMAND…$/m)
+  assert.match(await home.ok('get --help'), /^ {2}platform get KIND \[NAME\]… \[flags\]$/m)
+})
+
+test('a flag with a single value names it without "one of"', async () => {
+  const help = await home.ok('delete --help')
+  assert.match(help, /^ {2}--dry-run server +Validate on the server without changing anything\.$/m)
+  assert.match(await home.ok('vcluster sync --help'), /--allow-exec SIDE .*\(only virtual; may be repeated\)$/m)
+})
+
+test('commands on a data directory list only the settings that they use', async () => {
+  const flagsOf = async (name: string) =>
+    [...(await home.ok(`${name} --help`)).matchAll(/^ {2}--([a-z-]+)/gm)].map(([, flag]) => flag)
+  assert.deepEqual(await flagsOf('storage rotate-key'), ['config', 'data', 'master-key'])
+  assert.deepEqual(await flagsOf('storage status'), ['config', 'data', 'master-key'])
+  assert.deepEqual(await flagsOf('audit hash'), ['config', 'data'])
+  assert.ok((await flagsOf('admin reset')).includes('audit-log'))
+  assert.ok(!(await flagsOf('admin reset')).includes('limits-reads'))
+  assert.ok((await flagsOf('config check')).includes('limits-reads'))
+})
+
+test('no example repeats the summary of its command', async () => {
+  for (const { words, what, examples } of await shownCommands())
+    for (const example of examples) assert.notEqual(example.what, what, words.join(' '))
+})
+
 const offered = async (...words: string[]) =>
   (await home.ok(['__complete', '--', ...words])).split('\n').filter(Boolean)
 
@@ -80,7 +107,7 @@ test('completion offers commands, flags, values, kinds, contexts and live names'
 })
 
 test('a shell without a script gets the list of supported shells', async () => {
-  assert.match(await home.fails(2, 'completion tcsh'), /must be bash, zsh, fish/)
+  assert.match(await home.fails(2, 'completion tcsh'), /unknown shell "tcsh": use one of bash, zsh, fish/)
 })
 
 test('every command is run by a test', async () => {

@@ -134,9 +134,9 @@ test('if one operation needs several files, every unreadable one is reported, an
   assert.equal(
     await home.fails(
       2,
-      'vcluster patch -f nope --license no-licence --name vc --namespace team --object none --host-object no-host',
+      'vcluster patch -f nope --license no-license --name vc --namespace team --object none --host-object no-host',
     ),
-    missing('no-licence', 'nope', 'none', 'no-host'),
+    missing('no-license', 'nope', 'none', 'no-host'),
   )
 })
 

@@ -117,7 +117,7 @@ test('a context name cannot be a path', async () => {
 test('logout while the server is unreachable mentions revocation only if it would have revoked the key', async () => {
   const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
   for (const [type, wanted] of [
-    ['Login', /^platform: warning: cannot revoke the key: .*nobody listens there.*\nSigned out of /],
+    ['Login', /^platform: warning: cannot revoke the key: .*connection refused.*\nSigned out of /],
     ['User', /^Signed out of 127\.0\.0\.1\.\n$/],
   ] as const) {
     const name = `away-${type.toLowerCase()}`

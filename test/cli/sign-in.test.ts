@@ -280,7 +280,7 @@ esac
       assert.match(await home.fails(2, 'login https://a:b@plane.example'), /contains a user or password/)
       await home.ok(['login', server.http, '--access-key', '-'], { stdin: server.adminKey })
       assert.match(await home.ok('status'), /not encrypted \(loopback only\)/)
-      assert.match(await home.fails(7, 'login https://127.0.0.1:1 --yes --access-key -'), /nobody listens there/)
+      assert.match(await home.fails(7, 'login https://127.0.0.1:1 --yes --access-key -'), /connection refused/)
     }))
 
   test('whoami shows key, scope, expiry and teams with their reason; status whether the server responds', () =>

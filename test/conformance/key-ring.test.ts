@@ -31,11 +31,11 @@ test('a value encrypted with a missing key is found in every object', async () =
   assert.equal(valueOfUnknownKey(store, kinds, ['new', 'old']), undefined)
   assert.equal(
     valueOfUnknownKey(store, kinds, ['old']),
-    `spec.data of ${SharedSecret.id} default/b is sealed with the key "new"`,
+    `spec.data of ${SharedSecret.id} default/b is encrypted with the key "new"`,
   )
   assert.equal(
     valueOfUnknownKey(store, kinds, ['new']),
-    `spec.data of ${SharedSecret.id} default/a is sealed with the key "old"`,
+    `spec.data of ${SharedSecret.id} default/a is encrypted with the key "old"`,
   )
   await store.close()
 })

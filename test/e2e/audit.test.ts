@@ -245,7 +245,7 @@ test('with audit.refuseWrites nothing changes while the log cannot be written, a
   mkdirSync(log) // permission to write everything does not include this
   const refused = await make('unheard')
   assert.equal(refused.status, 503, refused.text)
-  assert.match(refused.body.message, /the audit log cannot be written; until it can, nothing is changed/)
+  assert.match(refused.body.message, /the audit log is not writable, so writes are rejected; retry later/)
   assert.equal((await server.request('GET', `${teams}/unheard`)).status, 404)
   assert.equal((await make('unheard')).status, 503)
   const review = { spec: { resourceAttributes: { verb: 'get', resource: 'teams' } } }

@@ -238,7 +238,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     const foreign = run(`restore ${file} --data ${target} --master-key other.key`)
     assert.match(
       String(foreign.stderr),
-      /is sealed with the key [0-9a-f]+, which the key ring does not have \(it has abc\)/,
+      /is encrypted with the key [0-9a-f]+, which the key ring does not have \(it has abc\)/,
     )
   })
 
@@ -258,7 +258,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     assert.equal(run(`restore ${file} --data ${place('sealed')}`).status, 0)
     const { status, stdout } = run('verify sealed --master-key wrong.key')
     assert.equal(status, 1)
-    assert.match(String(stdout), /sharedsecrets.*default\/db|db.*does not open/s)
+    assert.match(String(stdout), /sharedsecrets.*default\/db|db.*cannot be decrypted/s)
     assert.equal(run('verify nowhere').status, 2)
     rmSync(join(scratch, 'sealed/master.key'))
     assert.match(String(run('verify sealed').stderr), /master\.key is missing/)

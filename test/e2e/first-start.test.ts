@@ -40,7 +40,7 @@ test('the first successful start prints the path of the master key, with HTTPS o
     const [next, later] = [await saidBy(args), await saidBy(args)]
     assert.match(next, /First start: created the administrator account/)
     assert.ok(next.includes(`access key       ${directory}/admin.key\n`), next)
-    assert.ok(next.includes(`secrets sealed   with ${directory}/master.key; a copy`), next)
+    assert.ok(next.includes(`encryption key   ${directory}/master.key; a copy`), next)
     assert.match(later, /^platform is ready: .*\n$/)
     rmSync(directory, { recursive: true, force: true })
   }
@@ -60,7 +60,7 @@ test('an incomplete or mismatched CA is not replaced, because clients trust it',
   assert.match(serve().stderr, /ca\.key is missing: restore it, or remove \S+ca\.crt too/)
   assert.deepEqual([readFileSync(at('ca.crt'), 'utf8'), existsSync(at('ca.key'))], [certificate, false])
   writeFileSync(at('ca.key'), makeAuthority(Date.now()).key)
-  assert.match(serve().stderr, /ca\.crt and \S+ca\.key do not belong together/)
+  assert.match(serve().stderr, /ca\.crt and \S+ca\.key do not match/)
   writeFileSync(at('ca.key'), key)
   rmSync(at('ca.crt'))
   assert.match(serve().stderr, /ca\.crt is missing/)

@@ -442,7 +442,7 @@ describe('error responses', { timeout: 120_000 }, () => {
           await plain(`${base}/version`, { headers: { host } }),
           421,
           'MisdirectedRequest',
-          'this address answers to localhost, 127.0.0.1 and [::1] only',
+          'this listener accepts only the Host localhost, 127.0.0.1 or [::1]',
         )
       for (const host of ['localhost', 'localhost:8080', '127.0.0.1', '[::1]:80'])
         assert.equal((await plain(`${base}/version`, { headers: { host } })).code, 200, host)

@@ -101,7 +101,7 @@ test('an unusable audit log, certificate or key is reported with its setting and
     [tls(missing, junk), `tlsCert and tlsKey: cannot read ${missing}: there is no such file`],
     [
       tls(junk, junk),
-      `tlsCert and tlsKey: ${junk} holds no certificate: it must be PEM; ${junk} holds no key that can be used: it must be PEM, without a passphrase`,
+      `tlsCert and tlsKey: ${junk} does not contain a PEM certificate; ${junk} does not contain a usable key: it must be PEM, without a passphrase`,
     ],
   ]
   for (const [args, said] of cases) assert.deepEqual(refusal(args), [2, `platform: ${said}\n`])
@@ -117,7 +117,7 @@ test('an invalid CA is reported with its file', async t => {
     writeFileSync(file, 'junk')
     const [status, said] = refusal(['--data', server.directory])
     assert.equal(status, 1)
-    assert.equal(said, `platform: ${file} holds no certificate: it must be PEM\n`)
+    assert.equal(said, `platform: ${file} does not contain a PEM certificate\n`)
     writeFileSync(file, before)
   })
 })

@@ -17,7 +17,7 @@ import { kubeconfigOf } from '../support/kubeconfig.ts'
 
 const root = join(import.meta.dirname, '../..')
 const program = join(root, 'bin/platform.js')
-const licence = join(root, 'examples/development.license')
+const license = join(root, 'examples/development.license')
 const mark = 'vcluster.platform.sh'
 const directory = mkdtempSync(join(tmpdir(), 'platform-sync-'))
 
@@ -125,7 +125,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.deepEqual([annotations['note'], annotations['cert-manager.io/issuer']], ['tenant', undefined])
   })
 
-  test('patches need a licence; with one they run, references are synced, and a changed file is reloaded', async t => {
+  test('patches need a license; with one they run, references are synced, and a changed file is reloaded', async t => {
     const { v, h, make, once, start, onHost } = await open(t)
     const file = write(
       'patched.yaml',
@@ -142,7 +142,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     )
     const refused = await once(file)
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /patched\.yaml:4:7: sync\.toHost\.endpoints\.patches requires a licence/)
+    assert.match(refused.stderr, /patched\.yaml:4:7: sync\.toHost\.endpoints\.patches requires a license/)
 
     const annotations = { 'example.org/tier': 'gold', 'example.org/settings': 'settings' }
     await v.create({
@@ -152,8 +152,8 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
       data: { a: 'b' },
     } as Resource)
     await make('patched', { metadata: { annotations } })
-    const running = await start(file, ['--license', licence])
-    assert.match(running.printed(), /development licence/)
+    const running = await start(file, ['--license', license])
+    assert.match(running.printed(), /development license/)
     const object = await until('the patched object', () => onHost('patched'))
     assert.equal(annotation(object, 'example.org/tier'), 'host-gold')
     const short = shortName('settings', 'default', 'vc')
@@ -185,7 +185,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     )
     await make('failing', { metadata: { annotations: { bad: 'yes' } } })
     await make('fine')
-    const { found, printed } = await start(file, ['--license', licence, '--listen', '127.0.0.1:0'])
+    const { found, printed } = await start(file, ['--license', license, '--listen', '127.0.0.1:0'])
     await until('the good one', () => onHost('fine'))
     const told = await until('the condition', async () => annotation(await v.get(at('failing')), `${mark}/conditions`))
     assert.match(told, /"reason":"PatchFailed","message":"patch 0 at metadata\.annotations\.bad: /)
@@ -230,7 +230,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     })
     await make('import', { metadata: { annotations: { key: 'key' } } })
     await h.create(secret('kubernetes.io/service-account-token') as unknown as Resource)
-    const licensed = ['--once', '--license', licence]
+    const licensed = ['--once', '--license', license]
     const token = await once(file, [...licensed, '--import-allow', 'Secret'])
     assert.equal(token.code, 1)
     assert.match(token.stderr, /ReferenceFailed: .* never imported/)
@@ -256,7 +256,7 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const theirs = { name: 'own', namespace: 'default' }
     const account = { annotations: { 'kubernetes.io/service-account.name': 'default' } }
     await v.create(secret({ ...theirs, ...account }, { type: 'kubernetes.io/service-account-token' }))
-    const licensed = ['--once', '--license', licence]
+    const licensed = ['--once', '--license', license]
     const filled = await once(file, licensed)
     assert.equal(filled.code, 1)
     assert.match(filled.stderr, /is not synced to the host/)
@@ -313,8 +313,8 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const sides = ['--virtual-kubeconfig', virtualKubeconfig, '--host-kubeconfig', away]
     const one = await exec(process.execPath, [program, ...common, ...sides])
     assert.equal(one.code, 1)
-    assert.match(one.stderr, /cannot reach http:\/\/127\.0\.0\.1:9: nobody listens there/)
-    assert.match(one.stderr, /timed out after 1 s: cannot reach http:\/\/127\.0\.0\.1:9: nobody listens there/)
+    assert.match(one.stderr, /cannot reach http:\/\/127\.0\.0\.1:9: connection refused/)
+    assert.match(one.stderr, /timed out after 1 s: cannot reach http:\/\/127\.0\.0\.1:9: connection refused/)
 
     const now = Date.now()
     const pair = issueCertificate(makeAuthority(now), ['127.0.0.1'], now)

@@ -92,7 +92,7 @@ describe('verify', { timeout: 120_000 }, () => {
     writeFileSync(join(scratch, 'other.key'), `abc ${Buffer.alloc(32, 7).toString('base64')}\n`)
     const foreign = run('verify platform.backup --master-key other.key')
     assert.equal(foreign.status, 2)
-    assert.match(foreign.stderr, /is sealed with the key [0-9a-f]+, which the key ring does not have \(it has abc\)/)
+    assert.match(foreign.stderr, /is encrypted with the key [0-9a-f]+, which the key ring does not have \(it has abc\)/)
     const database = run('verify data/platform.db')
     assert.equal(database.status, 2)
     assert.match(database.stderr, /platform\.db is the database of a data directory: use platform verify .*data/)
@@ -113,7 +113,7 @@ describe('verify', { timeout: 120_000 }, () => {
     const second = first + 4 + whole.readUInt32BE(first)
     const both = spoiled(flipped(first + 100, second + 100))
     assert.match(both.stdout, /^piece 1 was changed, .*\npiece 2 was changed, .*\n$/)
-    assert.match(both.stderr, /2 damages .*restore fails/)
+    assert.match(both.stderr, /2 problems .*restore fails/)
     const one = spoiled(flipped(second + 100))
     assert.match(one.stdout, /^piece 2 was changed, .*\n$/)
     assert.match(one.stderr, /1 damage in/)
@@ -150,7 +150,7 @@ describe('verify', { timeout: 120_000 }, () => {
     const lines = stdout.trim().split('\n')
     assert.equal(lines.length, 2, stdout)
     assert.match(lines[0] as string, /teams\S* web\): its text is of another object/)
-    assert.match(lines[1] as string, /"one".*does not open|one.*does not open/)
+    assert.match(lines[1] as string, /"one".*cannot be decrypted|one.*cannot be decrypted/)
     assert.equal(stdout.includes(secret) || stdout.includes(moved), false)
   })
 
@@ -179,7 +179,7 @@ describe('verify', { timeout: 120_000 }, () => {
     mkdirSync(join(scratch, 'shut/platform.db-wal'))
     assert.match(
       refused('verify shut'),
-      /shut\/platform\.db was not verified: the database file cannot be opened .*: it and what stands beside it must be readable, in a directory that may be written/,
+      /shut\/platform\.db was not verified: the database file cannot be opened .*: the file and its -wal and -shm files must be readable, and the directory writable/,
     )
     symlinkSync('circle', join(scratch, 'circle'))
     assert.match(refused('verify circle'), /circle: .*too many symbolic links/)

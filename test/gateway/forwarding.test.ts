@@ -294,7 +294,7 @@ test('an unreachable cluster is 503 with Retry-After, an untrusted certificate a
     dial: openDial({ server, namespace: '', insecure: false, ca: { text: ca } }, { env: {}, now: Date.now }),
   })
   const cases: [Pick<Options, 'server' | 'dial'>, number, RegExp][] = [
-    [dial(`http://127.0.0.1:${port}`, ''), 503, /cluster prod cannot be reached: nobody listens there/],
+    [dial(`http://127.0.0.1:${port}`, ''), 503, /cluster prod cannot be reached: connection refused/],
     [dial(at, other.certificate), 502, /cluster prod cannot be trusted: its certificate is not trusted/],
     [dial(at.replace('127.0.0.1', 'localhost'), mine.certificate), 502, /cannot be trusted: .*for another name/],
     [dial(at, mine.certificate), 200, /{}/],

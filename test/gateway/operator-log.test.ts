@@ -92,7 +92,7 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     await must(service.request('DELETE', `${keys}/${metadata.name}`))
     await says(
       gateway,
-      /following revocations failed.* the service does not take the access key in \S+own\.key \(service\.keyFile\): /,
+      /following revocations failed.* the management API rejected the access key in \S+own\.key \(service\.keyFile\): /,
     )
     const { status, text } = await gateway.request('GET', '/kubernetes/cluster/prod/api', { key: ada.key })
     assert.equal(status, 503)

@@ -159,7 +159,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     put(gateway, 'tls.crt', next.certificate)
     await isStuck(gateway)
     assert.equal(await shownAt(gateway.url, 'h2'), before)
-    await says(gateway, /tls: .*tls\.crt.* and .*tls\.key.* do not belong together/)
+    await says(gateway, /tls: .*tls\.crt.* and .*tls\.key.* do not match/)
     await says(gateway, /keeping the previous configuration/)
     const ready = await fetch(`${gateway.status}/readyz?verbose`)
     assert.equal(ready.status, 200, 'the previous one serves')
@@ -185,7 +185,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     for (const words of [
       /cluster gone: cannot read .*missing\.json/,
       /tls: cannot read .*missing\.crt/,
-      /issuer\.ca: .*no-ca\.crt holds no certificate/,
+      /issuer\.ca: .*no-ca\.crt does not contain a PEM certificate/,
       /limits\.share must be a percentage/,
     ])
       await says(gateway, words)

@@ -70,10 +70,12 @@ describe('a tampered encrypted value', () => {
   test('responds 500 with the reason, and is counted and logged', async () => {
     for (const name of broken) {
       const counted = await failures()
-      const why = new RegExp(`^spec\\.data of sharedsecrets\\.management\\.platform\\.sh default/${name} does not open`)
+      const why = new RegExp(
+        `^spec\\.data of sharedsecrets\\.management\\.platform\\.sh default/${name} cannot be decrypted`,
+      )
       await refused(server.request('GET', `${secrets()}/${name}`), 500, why)
       assert.ok((await failures()) > counted)
-      const alarm = new RegExp(`ALARM: spec\\.data of \\S+ default/${name} does not open`)
+      const alarm = new RegExp(`ALARM: spec\\.data of \\S+ default/${name} cannot be decrypted`)
       await soon('it is logged', async () => {
         await setTimeout(10)
         return alarm.test(server.output())
@@ -87,9 +89,9 @@ describe('a tampered encrypted value', () => {
       await refused(
         server.request('PATCH', `${secrets()}/${name}`, { body: { spec: { data: null } }, headers: merge }),
         500,
-        /does not open/,
+        /cannot be decrypted/,
       )
-      await refused(server.request('GET', `${secrets()}/${name}/history`), 500, /does not open/)
+      await refused(server.request('GET', `${secrets()}/${name}/history`), 500, /cannot be decrypted/)
     }
   })
 
@@ -106,7 +108,7 @@ describe('a tampered encrypted value', () => {
       assert.equal(item.spec.data, undefined)
       const condition = item.status.conditions.find((one: { type: string }) => one.type === 'Readable')
       assert.equal(condition.status, 'False')
-      assert.match(condition.message, /does not open/)
+      assert.match(condition.message, /cannot be decrypted/)
     }
     const seen = new Set<string>()
     for await (const { object } of server.watch(`${secrets()}?watch=1&resourceVersion=0`)) {
@@ -145,7 +147,7 @@ describe('a tampered encrypted value', () => {
     assert.equal(held.status, 200, held.text)
     assert.ok(held.body.metadata.deletionTimestamp)
     assert.ok(!held.text.includes('sealed:v1:'), held.text)
-    await refused(server.request('GET', `${secrets()}/source`), 500, /does not open/)
+    await refused(server.request('GET', `${secrets()}/source`), 500, /cannot be decrypted/)
   })
 })
 
@@ -174,7 +176,7 @@ describe('a start with the wrong key ring is rejected, with the id of the key', 
     await server.restart(async () => {
       assert.match(
         start(line('other')),
-        new RegExp(`is sealed with the key "${id}", which it does not have \\(it has other\\)`),
+        new RegExp(`is encrypted with the key "${id}", which it does not have \\(it has other\\)`),
       )
       // In this case no object is damaged, so the message does not suggest to delete one.
       assert.match(

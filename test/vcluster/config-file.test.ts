@@ -145,13 +145,13 @@ test('conflicting mappings and invalid names are each rejected', () => {
   )
 })
 
-test('patches without a licence are rejected at load, with the key', () => {
+test('patches without a license are rejected at load, with the key', () => {
   const text = toHost('endpoints:\n  patches:\n  - path: subsets\n    expression: value')
-  assert.deepEqual(problemsOf(text, 'give a licence'), [
-    '4:7 sync.toHost.endpoints.patches requires a licence: give a licence',
+  assert.deepEqual(problemsOf(text, 'give a license'), [
+    '4:7 sync.toHost.endpoints.patches requires a license: give a license',
   ])
   assert.deepEqual(problemsOf(text), [])
-  assert.deepEqual(problemsOf(toHost('endpoints: {patches: []}'), 'give a licence'), [])
+  assert.deepEqual(problemsOf(toHost('endpoints: {patches: []}'), 'give a license'), [])
 })
 
 test('problems of patches point into the expression, in every YAML string style', () => {

@@ -69,7 +69,7 @@ function keyOf(name: string): string {
   try {
     return decodeURIComponent(name)
   } catch {
-    throw badRequest(`Impersonate-Extra-${name}: the key of an extra is percent-encoded UTF-8`)
+    throw badRequest(`Impersonate-Extra-${name}: the key of an extra must be percent-encoded UTF-8`)
   }
 }
 

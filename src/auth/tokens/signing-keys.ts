@@ -68,7 +68,9 @@ async function importPrivate(key: Resource | undefined): Promise<CryptoKey> {
   try {
     return (await importJWK(JSON.parse(privateKey) as JWK, 'ES256')) as CryptoKey
   } catch {
-    // In words of our own: the parser's would quote it.
-    throw new Error(`the private half of signing key ${key?.metadata.name} is none; a rotation makes another`)
+    // The message of the parser would quote the key.
+    throw new Error(
+      `the private key of signing key ${key?.metadata.name} is invalid; create a new one with platform token rotate-key`,
+    )
   }
 }

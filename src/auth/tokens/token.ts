@@ -166,7 +166,7 @@ function readClaims(claims: JsonObject): Claims {
     typeof holder.key === 'string' &&
     typeof holder.name === 'string' &&
     (holder.scope === undefined || isObject(holder.scope))
-  if (!isWhole) throw new TokenError('the token does not say all that a direct-cluster token says')
+  if (!isWhole) throw new TokenError('the token lacks a required claim, or a claim has the wrong type')
   // A restriction that this version does not know would be lifted (D25).
   if (!isKnownScope(holder.scope))
     throw new TokenError('the scope of the token has a field that this gateway does not know; upgrade the gateway')
@@ -178,9 +178,9 @@ const isTexts = (value: Json | undefined): value is readonly string[] =>
 
 function checkClaims({ iss, aud, exp, nbf, iat }: Claims, { issuer, audience, now }: Verifying): void {
   const seconds = now() / 1000
-  if (iss !== issuer) throw new TokenError('the token is of another issuer')
+  if (iss !== issuer) throw new TokenError('the token has another issuer')
   if (!aud.includes(audience)) throw new TokenError(`the token is not for ${audience}`)
   if (exp + expiryLeeway <= seconds) throw new TokenError('the token has expired')
   if (Math.max(nbf, iat) - skew > seconds) throw new TokenError('the token is not valid yet')
-  if (exp <= iat) throw new TokenError('the token ends before it begins')
+  if (exp <= iat) throw new TokenError('the token expires before it was issued')
 }

@@ -98,7 +98,7 @@ const keyName = [{ name: 'NAME', what: 'the access key' }]
 
 export const rotateAccessKey = defineCommand({
   words: ['rotate', 'accesskey'],
-  what: 'Replace the key of an access key and print the new key, which is shown only once.',
+  what: 'Issue a new secret for an access key and print it. It is shown only once.',
   asksBefore: 'invalidates the old key immediately (without --overlap, or with --force)',
   examples: [{ what: 'Keep the old key valid for another hour', command: 'platform rotate accesskey ci --overlap 1h' }],
   flags: {
@@ -179,7 +179,7 @@ const switchKey = (word: 'disable' | 'enable', what: string) =>
   defineCommand({
     words: [word, 'accesskey'],
     what,
-    examples: [{ what, command: `platform ${word} accesskey ci` }],
+    examples: [{ command: `platform ${word} accesskey ci` }],
     flags: { ...contextFlag, ...dryRunFlag },
     positionals: keyName,
     run: async ({ flags, words: [name = ''] }, io) => {

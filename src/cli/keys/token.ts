@@ -43,7 +43,7 @@ export const tokenRevoke = defineCommand({
     'key-uid': {
       type: 'text',
       value: 'UID',
-      what: 'Tokens created with the access key of this UID, which may be deleted.',
+      what: 'Tokens created with the access key of this UID, even if the key was deleted.',
     },
     jti: {
       type: 'text',
@@ -60,7 +60,7 @@ export const tokenRevoke = defineCommand({
       type: 'text',
       value: 'TEXT',
       what: 'Reason, shown to the users of these tokens.',
-      default: 'revoked by hand',
+      default: 'revoked manually',
       mayBeEmpty: true,
     },
   },

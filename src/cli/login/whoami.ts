@@ -14,7 +14,7 @@ const hidden = 'not visible to a key with this scope; its owner can run platform
 
 export const whoami = defineCommand({
   words: ['whoami'],
-  what: 'Show who you are to the server: user, key, scope, expiry and teams.',
+  what: 'Show your identity on the server: user, key, scope, expiry and teams.',
   examples: [
     { what: 'Show everything', command: 'platform whoami' },
     { what: 'Only the name, for scripts', command: 'platform whoami -o name' },
@@ -59,7 +59,7 @@ function linesOf(
 
 export const status = defineCommand({
   words: ['status'],
-  what: 'Show whether the server responds, which CA it is trusted by, and whether you are signed in.',
+  what: 'Show whether the server responds, which CA you trust for it, and whether you are signed in.',
   examples: [{ what: 'In a script: exit code 0 ok, 4 not signed in, 7 unreachable', command: 'platform status' }],
   flags: contextFlag,
   run: async ({ flags }, io) => {

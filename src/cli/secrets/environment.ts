@@ -40,7 +40,7 @@ export async function readValues(session: Session, requested: readonly string[],
     throw new UsageError(
       wrong.map(
         one =>
-          `--secret ${shortened(one)}: after = comes the name of a variable: letters, digits and _, not starting with a digit, such as PGPASSWORD`,
+          `--secret ${shortened(one)}: the part after = must be a variable name such as PGPASSWORD: letters, digits and _, not starting with a digit`,
       ),
     )
   for (const one of requested) {

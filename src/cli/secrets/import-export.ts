@@ -31,7 +31,7 @@ const formFlag = {
 export const importSecret = defineCommand({
   words: ['import', 'secret'],
   what: 'Set the keys of a secret from a file: dotenv, JSON, YAML or shell exports.',
-  asksBefore: 'removes keys, with --replace',
+  asksBefore: 'removes keys (with --replace)',
   examples: [
     { what: 'From a .env file', command: 'platform import secret app -f .env' },
     {

@@ -29,7 +29,10 @@ const flags = {
   },
   mask: { type: 'switch', what: 'Mask the values in the output of the program.' },
   watch: { type: 'switch', what: 'Restart the program when a value changes.' },
-  'no-fallback': { type: 'switch', what: 'Do not cache the values (encrypted) for when the service is unreachable.' },
+  'no-fallback': {
+    type: 'switch',
+    what: 'Do not keep an encrypted copy of the values for when the server is unreachable.',
+  },
 } as const
 type RunFlags = Given<typeof flags>['flags']
 

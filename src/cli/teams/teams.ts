@@ -87,7 +87,7 @@ function member(word: string, what: string, { field, isIn }: Pick<Change, 'field
     words: ['team', word],
     what,
     ...(isIn ? {} : { asksBefore: `removes a ${sort}` }),
-    examples: [{ what, command: `platform team ${word} web ${one}` }],
+    examples: [{ command: `platform team ${word} web ${one}` }],
     flags: { ...contextFlag, ...dryRunFlag, ...(isIn ? {} : yesFlag) },
     positionals: [
       { name: 'TEAM', what: 'the team' },

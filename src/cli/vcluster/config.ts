@@ -4,8 +4,8 @@ import { writeYaml } from '../../api/codec.ts'
 import type { Json } from '../../api/object.ts'
 import { defineCommand } from '../../host/command.ts'
 import { defaultConfig } from '../../vcluster/config/config.ts'
-import { licenceProblem, licenceWarning } from '../../vcluster/config/licence.ts'
-import { configFlags, readConfig, readLicenceFile } from '../../vcluster/config/read.ts'
+import { licenseProblem, licenseWarning } from '../../vcluster/config/license.ts'
+import { configFlags, readConfig, readLicenseFile } from '../../vcluster/config/read.ts'
 import { jsonSchema } from '../../vcluster/config/schema.ts'
 
 export const vclusterValidate = defineCommand({
@@ -14,7 +14,7 @@ export const vclusterValidate = defineCommand({
   examples: [
     { what: 'Validate a file: exit code 0 valid, 2 invalid', command: 'platform vcluster validate -f vcluster.yaml' },
     {
-      what: 'With patches, which require a licence',
+      what: 'With patches, which require a license',
       command: 'platform vcluster validate -f vcluster.yaml --license examples/development.license',
     },
     { what: 'See the file merged with the defaults', command: 'platform vcluster validate -f vcluster.yaml -o yaml' },
@@ -62,18 +62,18 @@ export const vclusterDefaults = defineCommand({
 
 export const licenseInspect = defineCommand({
   words: ['license', 'inspect'],
-  what: 'Verify a licence file and show its features: exit code 1 if it has expired.',
-  examples: [{ what: 'Show a licence', command: 'platform license inspect examples/development.license' }],
+  what: 'Verify a license file and show its features: exit code 1 if it has expired.',
+  examples: [{ what: 'Show a license', command: 'platform license inspect examples/development.license' }],
   flags: {},
-  positionals: [{ name: 'FILE', what: 'the licence file' }],
+  positionals: [{ name: 'FILE', what: 'the license file' }],
   run: async ({ words: [file = ''] }, io) => {
-    const licence = await readLicenceFile(file, io)
-    const { features, development, ...rest } = licence
+    const license = await readLicenseFile(file, io)
+    const { features, development, ...rest } = license
     const [feature = ''] = features
-    const problem = licenceProblem(licence, feature, io.now())
+    const problem = licenseProblem(license, feature, io.now())
     const shown = { ...rest, features, development, valid: problem === undefined }
     io.out(writeYaml(shown as unknown as Json))
-    for (const text of [problem, licenceWarning(licence, io.now())])
+    for (const text of [problem, licenseWarning(license, io.now())])
       if (text !== undefined) io.err(`platform: ${file}: ${problem === undefined ? 'warning: ' : ''}${text}\n`)
     return problem === undefined ? 0 : 1
   },

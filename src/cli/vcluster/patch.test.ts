@@ -11,7 +11,7 @@ import type { Io } from '../../host/command.ts'
 import { commands } from '../index.ts'
 import { runCommand } from '../run-command.ts'
 
-const licence = readFileSync(join(import.meta.dirname, '../../../examples/development.license'))
+const license = readFileSync(join(import.meta.dirname, '../../../examples/development.license'))
 const config = (patches: string) => `sync: {toHost: {endpoints: {patches: [${patches}]}}}\n`
 const owner = `{path: 'metadata.annotations.owner', expression: '"team-" + value', reverseExpression: value.slice(5)}`
 const endpoints = (annotations: string, ip = '10.0.0.7') =>
@@ -21,7 +21,7 @@ type Files = { readonly [path: string]: string }
 
 async function run(words: string, files: Files) {
   const said = { out: '', err: '' }
-  const all: { [path: string]: Uint8Array } = { license: licence }
+  const all: { [path: string]: Uint8Array } = { license }
   for (const [path, text] of Object.entries(files)) all[path] = new TextEncoder().encode(text)
   const io: Io = {
     ...fakeIo(),

@@ -99,7 +99,7 @@ export function openService(config: GatewayConfig, file: string, environment: En
     },
     ofOwnKey(error) {
       if (!isUnauthorized(error)) return error
-      return new Error(`the service does not take the access key in ${keyFile} (service.keyFile): ${error.message}`)
+      return new Error(`the management API rejected the access key in ${keyFile} (service.keyFile): ${error.message}`)
     },
     close() {
       own.close()
@@ -130,7 +130,7 @@ const noCertificate: CheckContent = text => {
     void new X509Certificate(text)
     return undefined
   } catch {
-    return 'holds no certificate: it must be PEM'
+    return 'does not contain a PEM certificate'
   }
 }
 
@@ -138,27 +138,27 @@ const noCertificate: CheckContent = text => {
 async function fetchJson({ fetch }: Pick<Transport, 'fetch'>, url: string, what: string): Promise<Json> {
   const response = await fetch(url, {})
   if (!response.ok)
-    throw new ApiError(response.status, 'Issuer', `the issuer answered ${response.status} for its ${what} (${url})`)
+    throw new ApiError(response.status, 'Issuer', `the issuer returned ${response.status} for its ${what} (${url})`)
   const text = await response.text()
   try {
     return JSON.parse(text) as Json
   } catch {
-    throw new ApiError(422, 'Issuer', `the issuer answered no JSON for its ${what} (${url})`)
+    throw new ApiError(422, 'Issuer', `the issuer did not return JSON for its ${what} (${url})`)
   }
 }
 
 const isUnauthorized = (error: unknown): error is ApiError => error instanceof ApiError && error.code === 401
 
-/** A refusal of the question says nothing about the key. */
+/** An error of the review says nothing about the reviewed key. */
 async function create(resources: Resources, key: string): Promise<JsonObject> {
   try {
     const { object } = await resources.create(TokenReview, '', { spec: { token: key } })
     return (object.status ?? {}) as JsonObject
   } catch (error) {
     if (error instanceof ApiError && error.code === 429) throw error
-    // Of whose key that is, clients could only think that it is theirs.
+    // Clients would take a bare 401 to be about their own key.
     const why = isUnauthorized(error)
-      ? `it does not take the gateway's own: its operator has to look after that`
+      ? `it rejected the gateway's own access key; ask the operator of the gateway to replace it`
       : (error as Error).message
     throw unavailable(`the management API cannot review the access key: ${why}`)
   }

@@ -76,7 +76,7 @@ test('reviews of an earlier generation are not used after the trust has changed'
   const second = reviews.of('k', 'd', { address: '' })
   await turn()
   answers[2]?.(undefined)
-  await assert.rejects(second, /does not count/)
+  await assert.rejects(second, /invalid access key/)
 })
 
 const turn = () => new Promise(resolve => setImmediate(resolve))

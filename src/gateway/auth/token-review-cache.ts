@@ -42,7 +42,7 @@ export type ReviewCacheOptions = {
 /** The one failure that may be a guess. */
 export class UnknownAccessKey extends ApiError {
   constructor() {
-    super(401, 'Unauthorized', 'the access key does not count: it is unknown, disabled, expired or deleted')
+    super(401, 'Unauthorized', 'invalid access key: it is unknown, disabled, expired or deleted')
   }
 }
 

@@ -80,5 +80,5 @@ test('another CA or key set of the same issuer is a new generation, and so is th
   assert.equal(looks, 1, 'streams are looked at')
 
   put('ca.crt', 'hello')
-  await assert.rejects(trust.prepare(configOf('one')), /issuer\.ca: .*holds no certificate/)
+  await assert.rejects(trust.prepare(configOf('one')), /issuer\.ca: .*does not contain a PEM certificate/)
 })

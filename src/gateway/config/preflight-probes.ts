@@ -39,7 +39,7 @@ export async function probeIssuer(
   if (wrong) problems.push(`${file}: ${wrong}`)
   const keys = await service.fetchKeys().catch(record('issuer.keySet'))
   if (keys !== undefined && !(isObject(keys) && Array.isArray(keys['keys']) && keys['keys'].length))
-    problems.push(`${file}: issuer.keySet: the issuer answers no keys: none of its tokens would count`)
+    problems.push(`${file}: issuer.keySet: the issuer returned no keys, so every token would be invalid`)
 }
 
 /** The problem if the issuer's metadata has another issuer name; undefined: none, or no metadata. */
@@ -61,7 +61,7 @@ export async function probeService(
     if (isUnreachable(error)) (isUntrusted(error) ? problems : unreachable).push(`${file}: service: ${error.message}`)
     else if ((error as ApiError).code === 401)
       problems.push(
-        `${file}: service.keyFile: the service does not take the access key in ${keyFile}: ${error.message}`,
+        `${file}: service.keyFile: the management API rejected the access key in ${keyFile}: ${error.message}`,
       )
     else if ((error as ApiError).code === 403)
       problems.push(`${file}: service.keyFile: ${await refusalOf(service, keyFile, error as ApiError)}`)
@@ -136,7 +136,7 @@ export async function probeClusters(
       const missing = impersonations.filter((_, index) => refused[index]).map(resourceName)
       if (missing.length)
         report.problems.push(
-          `${file}: ${name}: the gateway may not impersonate ${missing.join(', ')} there, and every request would be refused: see docs/GATEWAY.md`,
+          `${file}: ${name}: the gateway may not impersonate ${missing.join(', ')} on this cluster, so every request would fail: grant it impersonate, see docs/GATEWAY.md`,
         )
     } catch (error) {
       const { message, code } = error as ApiError
@@ -144,7 +144,7 @@ export async function probeClusters(
         (isUntrusted(error as Failure) ? report.problems : report.unreachable).push(`${file}: ${name}: ${message}`)
       else if (code === 401)
         report.problems.push(`${file}: ${name} does not take the gateway’s credentials: ${message}`)
-      else report.problems.push(`${file}: ${name} does not say whether the gateway may impersonate users: ${message}`)
+      else report.problems.push(`${file}: ${name} did not answer whether the gateway may impersonate users: ${message}`)
     }
     transport.close()
   }

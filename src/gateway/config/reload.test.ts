@@ -207,7 +207,7 @@ test('a certificate that cannot be renewed is reported once, even if the configu
   put('gateway.yaml', '{{')
   await seconds(3)
   assert.equal(setup.reloads.failed, 2)
-  const about = told.filter(text => text.includes('do not belong together'))
+  const about = told.filter(text => text.includes('do not match'))
   assert.deepEqual([about.length, told.length], [1, 3], told.join('\n'))
   assert.match(about[0] ?? '', /^files that it named before cannot be used: .*tls\.crt/)
 })

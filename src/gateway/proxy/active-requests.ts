@@ -61,7 +61,7 @@ export function openActiveRequests({
     const known = revocations()
     for (const one of active) {
       const why = known?.revokedReason(one.principal)
-      if (isStale) cut(one, unavailable('nothing is known of revocations any more'))
+      if (isStale) cut(one, unavailable('the gateway has lost contact with the revocation feed; retry later'))
       else if (why !== undefined) cut(one, noLongerValid(one.principal, why))
       else if (now() < one.principal.expires && isCurrent(one.principal)) {
         if (one.renew && now() >= (one.principal.reviewAt ?? Number.POSITIVE_INFINITY)) void renew(one)
@@ -80,7 +80,8 @@ export function openActiveRequests({
       one.principal = { ...one.principal, reviewAt: now() + renewWithin }
       return
     }
-    if (!found) cut(one, unavailable('nobody could say whether the token or access key still counts'))
+    if (!found)
+      cut(one, unavailable('the gateway could not check whether the token or access key is still valid; retry later'))
     else if (found !== 'over' && now() < found.expires && isSame(found, one.principal)) one.principal = found
     else cut(one, noLongerValid(one.principal))
   }
@@ -91,7 +92,7 @@ export function openActiveRequests({
     active.delete(one)
     one.cut(why)
   }
-  const shuttingDown = () => unavailable('the gateway is about to end; come again')
+  const shuttingDown = () => unavailable('the gateway is shutting down; retry')
   const timer = setInterval(recheck, recheckEvery).unref()
   return {
     enter({ principal, isLong, cut, renew }) {

@@ -56,9 +56,14 @@ export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
 export const refusedUnread = ({ name }: Backend, error: Failure): ApiError =>
   withCause(
     error,
-    new ApiError(503, 'ServiceUnavailable', `${name} takes no more at the moment: it refused the request unread`, {
-      details: { retryAfterSeconds: 1 },
-    }),
+    new ApiError(
+      503,
+      'ServiceUnavailable',
+      `${name} is overloaded or shutting down: it refused the request without processing it`,
+      {
+        details: { retryAfterSeconds: 1 },
+      },
+    ),
   )
 
 export const brokenOff = ({ name, why }: Backend, error: Failure): ApiError =>
@@ -85,7 +90,11 @@ export const tooLate = ({ name }: Backend, milliseconds: number): ApiError =>
   )
 
 export const refusedUs = ({ name }: Backend): ApiError =>
-  new ApiError(502, 'BadGateway', `${name} refused the gateway's own credentials: its operator has to look after them`)
+  new ApiError(
+    502,
+    'BadGateway',
+    `${name} rejected the credentials of the gateway: ask the operator of the gateway to renew them`,
+  )
 
 export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
   withCause(

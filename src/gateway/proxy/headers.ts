@@ -38,7 +38,7 @@ const dropped = new Set([
  * Identity headers of proxies and load balancers: nginx, oauth2-proxy, Authelia, Kong, Envoy, Pomerium, Vouch, Traefik and those of
  * clouds. A cluster behind such a proxy may trust them, so clients must not set them.
  */
-const droppedBeginnings = [
+const droppedPrefixes = [
   ':',
   'x-remote-',
   'x-forwarded-',
@@ -84,7 +84,7 @@ export function checkInbound({ rawHeaders, headers: { connection } }: Request): 
   if (hidden) throw badRequest(`Connection must not name ${hidden}`)
   for (let index = 0; index < rawHeaders.length; index += 2)
     if (actionOf(rawHeaders[index] as string) === 'refused')
-      throw forbiddenPath('Impersonate headers are not taken: a gateway says itself whom a request is from')
+      throw forbiddenPath('Impersonate headers are not allowed: the gateway sets them from the token or access key')
 }
 
 type HeaderAction = 'kept' | 'dropped' | 'protocols' | 'refused'
@@ -99,7 +99,7 @@ function actionOf(sent: string): HeaderAction {
   const name = plain(sent)
   const action = name.startsWith('impersonate-')
     ? 'refused'
-    : dropped.has(name) || droppedBeginnings.some(one => name.startsWith(one))
+    : dropped.has(name) || droppedPrefixes.some(one => name.startsWith(one))
       ? 'dropped'
       : name === 'sec-websocket-protocol'
         ? 'protocols'
@@ -161,7 +161,9 @@ function impersonation(principal: Principal, prefixes: Prefixes): readonly strin
   const { caller, keyUid, jti } = principal
   const user = `${prefixes.userPrefix}${caller.username}`
   if (user === '' || user.startsWith('system:'))
-    throw forbiddenPath(`User "${user}" would be one of the cluster's own, and is not passed on`)
+    throw forbiddenPath(
+      `User "${user}" is reserved for the cluster (prefix system:), so the gateway does not forward the request`,
+    )
   const groups = caller.groups
     .map(group => (group === everyone ? group : `${prefixes.groupPrefix}${group}`))
     .filter(group => group === everyone || !group.startsWith('system:'))

@@ -45,7 +45,8 @@ export function routeOf({ request, path, query, method }: Exchange): Route {
   if (!found) throw unknownRoute()
   const [, cluster, project, virtualCluster, itsProject, space, rest = '/'] = found
   for (const one of [cluster, project, virtualCluster, itsProject, space])
-    if (one !== undefined && !isTargetName(one)) throw badRequest(`the path names "${one}", which nothing is called`)
+    if (one !== undefined && !isTargetName(one))
+      throw badRequest(`the path contains "${one}", which is not a valid name`)
   const target: Route['target'] =
     cluster !== undefined
       ? { target: 'Cluster', cluster }

@@ -37,7 +37,7 @@ const advices: { readonly [code: number]: string } = {
   6: 'try again when that has ended',
   7: 'try again with more of it',
   [READONLY]: 'look at a copy of the whole directory, where it may be written',
-  14: 'it and what stands beside it must be readable, in a directory that may be written',
+  14: 'the file and its -wal and -shm files must be readable, and the directory writable',
   15: 'try again when that has ended',
 }
 
@@ -65,7 +65,7 @@ export function unusableError(file: string, error: unknown): unknown {
     return new Error(`cannot use ${file}: ${describeError(error)}`, { cause: error })
   const what = isDamaged(error) ? 'is damaged' : 'is not a database of this platform'
   return new Error(
-    `${file} ${what}: ${(error as Error).message}. platform verify ${dirname(file)} names all that is wrong; platform restore makes a new directory from a backup`,
+    `${file} ${what}: ${(error as Error).message}. platform verify ${dirname(file)} lists all damage; platform restore creates a new directory from a backup`,
     { cause: error },
   )
 }

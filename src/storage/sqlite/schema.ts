@@ -41,7 +41,7 @@ export function bringUpToDate(db: DatabaseSync, { stepped = () => {} }: FormatOp
   const version = readMeta(db, 'version') ?? 0
   if (version > FILE_VERSION)
     throw new Error(
-      `the database has format ${version}, and this platform knows formats up to ${FILE_VERSION}: use a platform that knows format ${version}`,
+      `the database has format ${version}, but this version of platform supports formats up to ${FILE_VERSION}: use a newer version`,
     )
   if (version < 2) inTransaction(db, () => beginSums(db))
   if (readMeta(db, 'migrated') !== undefined) addSums(db, stepped)

@@ -43,7 +43,7 @@ describe('sqlite: restarts', () => {
     await assert.rejects(
       open({ file }),
       new RegExp(
-        `${file} is damaged: the checksum is wrong of 2 of its records \\(teams\\.test /a, teams\\.test /c\\)\\. platform verify \\S+ names all that is wrong`,
+        `${file} is damaged: the checksum is wrong of 2 of its records \\(teams\\.test /a, teams\\.test /c\\)\\. platform verify \\S+ lists all damage`,
       ),
     )
   })
@@ -151,7 +151,7 @@ describe('sqlite: restarts', () => {
     db.close()
     await assert.rejects(
       open({ file }),
-      /has format 99, and this platform knows formats up to 2: use a platform that knows format 99/,
+      /has format 99, but this version of platform supports formats up to 2: use a newer version/,
     )
   })
 

@@ -124,7 +124,7 @@ function patches(config: Config, reason: string | undefined, problems: Finding[]
     const at = [...toHost, kind, 'patches']
     const name = at.join('.')
     if (list.length === 0) continue
-    if (reason !== undefined) problems.push({ at, key: true, message: `${name} requires a licence: ${reason}` })
+    if (reason !== undefined) problems.push({ at, key: true, message: `${name} requires a license: ${reason}` })
     else if (kind === 'services')
       warnings.push({
         at,

@@ -1,4 +1,4 @@
-// Licences: which ones enable enterprise features, with test keys, and the shipped one.
+// Licenses: which ones enable enterprise features, with test keys, and the shipped one.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import type { JsonObject } from '../../src/api/object.ts'
 import { commands } from '../../src/cli/index.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
-import { licenceProblem, patchesFeature, readLicence, signedBytes } from '../../src/vcluster/config/licence.ts'
+import { licenseProblem, patchesFeature, readLicense, signedBytes } from '../../src/vcluster/config/license.ts'
 import { readConfig } from '../../src/vcluster/config/read.ts'
 import { fakeIo } from '../support/fake-io.ts'
 
@@ -22,33 +22,33 @@ function signed(spec: JsonObject, over: JsonObject = {}): string {
   const signature = sign(null, signedBytes(spec), privateKey).toString('base64')
   return JSON.stringify({ apiVersion: 'license.platform.sh/v1', kind: 'License', spec, signature, ...over })
 }
-const read = (text: string) => readLicence(new TextEncoder().encode(text), keys)
+const read = (text: string) => readLicense(new TextEncoder().encode(text), keys)
 
-test('a licence enables the features it names, and no others', () => {
-  assert.equal(licenceProblem(read(signed(usual)), patchesFeature, now), undefined)
+test('a license enables the features it names, and no others', () => {
+  assert.equal(licenseProblem(read(signed(usual)), patchesFeature, now), undefined)
   assert.match(
-    licenceProblem(read(signed({ ...usual, features: [] })), patchesFeature, now) ?? '',
+    licenseProblem(read(signed({ ...usual, features: [] })), patchesFeature, now) ?? '',
     /does not include vcluster/,
   )
-  assert.match(licenceProblem(undefined, patchesFeature, now) ?? '', /--license FILE or PLATFORM_LICENSE/)
+  assert.match(licenseProblem(undefined, patchesFeature, now) ?? '', /--license FILE or PLATFORM_LICENSE/)
 })
 
-test('a licence is valid only in its period, with a day of clock skew at its start', () => {
-  const licence = read(signed({ ...usual, notBefore: '2026-06-01T12:00:00Z', expires: '2026-07-01T00:00:00Z' }))
-  assert.equal(licenceProblem(licence, patchesFeature, now), undefined)
-  assert.match(licenceProblem(licence, patchesFeature, now - 86_400_000) ?? '', /is not valid before/)
-  assert.match(licenceProblem(licence, patchesFeature, Date.parse('2026-07-01T00:00:00Z')) ?? '', /expired at/)
+test('a license is valid only in its period, with a day of clock skew at its start', () => {
+  const license = read(signed({ ...usual, notBefore: '2026-06-01T12:00:00Z', expires: '2026-07-01T00:00:00Z' }))
+  assert.equal(licenseProblem(license, patchesFeature, now), undefined)
+  assert.match(licenseProblem(license, patchesFeature, now - 86_400_000) ?? '', /is not valid before/)
+  assert.match(licenseProblem(license, patchesFeature, Date.parse('2026-07-01T00:00:00Z')) ?? '', /expired at/)
 })
 
-test('a changed licence, or one signed with another key, is rejected', () => {
+test('a changed license, or one signed with another key, is rejected', () => {
   const text = signed(usual)
   assert.throws(() => read(text.replace('Example', 'Exampel')), /invalid signature/)
   assert.throws(() => read(text.replace('"key":"test"', '"key":"toString"')), /unknown key/)
-  assert.throws(() => readLicence(Buffer.from(text)), /signed with the unknown key "test"/)
+  assert.throws(() => readLicense(Buffer.from(text)), /signed with the unknown key "test"/)
   assert.throws(() => read(shipped), /unknown key/)
 })
 
-test('an invalid licence is rejected with the reason, without its content', () => {
+test('an invalid license is rejected with the reason, without its content', () => {
   const secret = 'hunter2'
   const cases = ['', secret, '[]', '{"kind":"License"}', signed({ ...usual, features: secret }), 'x'.repeat(20_000)]
   for (const text of cases)
@@ -59,7 +59,7 @@ test('an invalid licence is rejected with the reason, without its content', () =
     )
 })
 
-test('the shipped licence enables patches, and every start warns about it', async () => {
+test('the shipped license enables patches, and every start warns about it', async () => {
   const files = {
     'dev.license': shipped,
     'vcluster.yaml': 'sync: {toHost: {endpoints: {patches: [{path: subsets, expression: value}]}}}\n',
@@ -67,10 +67,10 @@ test('the shipped licence enables patches, and every start warns about it', asyn
   const io = fakeIo(files, { now: () => now })
   const config = await readConfig({ file: 'vcluster.yaml', license: 'dev.license' }, io)
   assert.equal(config.sync.toHost.endpoints.patches.length, 1)
-  assert.match(io.said(), /dev\.license: warning: licence development is a development licence/)
+  assert.match(io.said(), /dev\.license: warning: license development is a development license/)
 })
 
-test('validate rejects patches without a licence with exit code 2, and reads the licence from the environment', async () => {
+test('validate rejects patches without a license with exit code 2, and reads the license from the environment', async () => {
   const files = {
     'dev.license': shipped,
     'vcluster.yaml': 'sync:\n  toHost:\n    endpoints:\n      patches: [{path: subsets, expression: value}]\n',
@@ -78,17 +78,17 @@ test('validate rejects patches without a licence with exit code 2, and reads the
   const args = ['vcluster', 'validate', '-f', 'vcluster.yaml']
   const bare = fakeIo(files, { now: () => now })
   assert.equal(await runCommand(commands, args, bare), 2)
-  assert.match(bare.said(), /^platform: vcluster\.yaml:4:7: sync\.toHost\.endpoints\.patches requires a licence/)
+  assert.match(bare.said(), /^platform: vcluster\.yaml:4:7: sync\.toHost\.endpoints\.patches requires a license/)
   const licensed = fakeIo(files, { now: () => now, env: { PLATFORM_LICENSE: 'dev.license' } })
   assert.equal(await runCommand(commands, args, licensed), 0)
   assert.equal(licensed.printed(), 'vcluster.yaml is valid\n')
 })
 
-test('license inspect prints a licence, and rejects an invalid one', async () => {
+test('license inspect prints a license, and rejects an invalid one', async () => {
   const io = fakeIo({ 'dev.license': shipped, other: '{}' }, { now: () => now })
   assert.equal(await runCommand(commands, ['license', 'inspect', 'dev.license'], io), 0)
   assert.match(io.printed(), /id: development[\s\S]*features:\n- vcluster\.patches\ndevelopment: true\nvalid: true/)
   assert.equal(await runCommand(commands, ['license', 'inspect', 'other'], io), 2)
   assert.equal(await runCommand(commands, ['license', 'inspect', 'none'], io), 2)
-  assert.match(io.said(), /other is not a valid licence: expected apiVersion/)
+  assert.match(io.said(), /other is not a valid license: expected apiVersion/)
 })
