@@ -245,7 +245,7 @@ test('invalid names are rejected before any request', async () => {
   for (const name of ['BAD NAME', 'A-B', '1A', ''])
     assert.match(
       await home.fails(2, ['run', '--secret', `nothing.there=${name}`, '--', 'true']),
-      /--secret nothing\.there=.*: after = comes the name of a variable: letters, digits and _, not starting with a digit/,
+      /--secret nothing\.there=.*: the part after = must be a variable name such as PGPASSWORD: letters, digits and _, not starting with a digit/,
       name,
     )
 })

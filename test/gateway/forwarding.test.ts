@@ -161,7 +161,7 @@ describe('forwarding', () => {
     reply = (_, response) => void response.writeHead(401).end('{}')
     const answer = await get('/api/v1/pods')
     assert.equal(answer.status, 502)
-    assert.match(await answer.text(), /cluster prod refused the gateway's own credentials/)
+    assert.match(await answer.text(), /cluster prod rejected the credentials of the gateway/)
   })
 
   test('no response in time is 504; a watch has no such limit', async () => {

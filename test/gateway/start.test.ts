@@ -191,7 +191,7 @@ describe('platform gateway', () => {
     for (const what of ['issuer', 'service'])
       assert.match(
         away.stderr,
-        new RegExp(`gateway\\.yaml: ${what}: cannot reach https://127\\.0\\.0\\.1:\\d+: nobody listens`),
+        new RegExp(`gateway\\.yaml: ${what}: cannot reach https://127\\.0\\.0\\.1:\\d+: connection refused`),
       )
     assert.equal(away.stdout, '')
   })
