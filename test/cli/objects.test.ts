@@ -90,7 +90,10 @@ test('exit codes show the failure: 2 usage, 3 not found, 5 forbidden, 7 unavaila
     JSON.stringify({ current: 'a', contexts: { a: { server: 'http://127.0.0.1:1', keyIn: 'file' } } }),
   )
   assert.match(await eve.fails(4, 'get team one'), /context "a" has no key/)
-  assert.match(await eve.fails(7, 'get team one', { env: { PLATFORM_ACCESS_KEY: 'x'.repeat(40) } }), /connection refused/)
+  assert.match(
+    await eve.fails(7, 'get team one', { env: { PLATFORM_ACCESS_KEY: 'x'.repeat(40) } }),
+    /connection refused/,
+  )
   await eve.close()
 })
 

@@ -231,7 +231,8 @@ describe('gateways', () => {
       const metrics = await (await fetch(`${second.status}/metrics`)).text()
       return /^gateway_broken_connections_total{why="Protocol error"} 3$/m.test(metrics)
     })
-    const told = () => second.output().match(/"why":"Protocol error".*closed an HTTP\/2 connection after a protocol error/g)?.length ?? 0
+    const told = () =>
+      second.output().match(/"why":"Protocol error".*closed an HTTP\/2 connection after a protocol error/g)?.length ?? 0
     await eventually('it is told', async () => told() > 0)
     assert.equal(told(), 1)
     assert.ok(!second.output().includes('AAAA'))
