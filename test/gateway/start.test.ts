@@ -100,8 +100,8 @@ describe('platform gateway', () => {
       service: { keyFile: 'agent.key', url: service.https },
     })
     assert.equal(none.code, 2, none.stderr)
-    assert.match(none.stderr, /issuer\.url: the issuer answered 40[14] for its metadata/)
-    assert.match(none.stderr, /issuer\.keySet: the issuer answered 40[14] for its key set/)
+    assert.match(none.stderr, /issuer\.url: the issuer returned 40[14] for its metadata/)
+    assert.match(none.stderr, /issuer\.keySet: the issuer returned 40[14] for its key set/)
   })
 
   test('--check warns about a key with more permissions than a gateway needs', async () => {
@@ -141,7 +141,7 @@ describe('platform gateway', () => {
     assert.match(all.stderr, /cluster refused does not take the gateway’s credentials/)
     assert.match(
       all.stderr,
-      /virtual cluster nobody of project web: the gateway may not impersonate users, groups, userextras\/authentication\.platform\.sh\/key, userextras\/authentication\.platform\.sh\/token there/,
+      /virtual cluster nobody of project web: the gateway may not impersonate users, groups, userextras\/authentication\.platform\.sh\/key, userextras\/authentication\.platform\.sh\/token on this cluster/,
     )
     assert.match(all.stderr, /cluster away: cannot reach/)
     assert.ok(!all.stderr.includes('plat_nobody'), all.stderr)
