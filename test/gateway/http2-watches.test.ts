@@ -142,7 +142,7 @@ describe('watches that share a connection', () => {
     const gateway = await openBefore(cluster.url)
     for (const [code, words] of [
       [302, /redirect/],
-      [401, /own credentials/],
+      [401, /rejected the credentials of the gateway/],
     ] as const) {
       status = code
       const seen = await watch(gateway)

@@ -96,7 +96,7 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     )
     const { status, text } = await gateway.request('GET', '/kubernetes/cluster/prod/api', { key: ada.key })
     assert.equal(status, 503)
-    assert.match(text, /does not take the gateway's own: its operator/)
+    assert.match(text, /rejected the gateway's own access key; ask the operator/)
     assert.ok(!text.includes('deleted'), text)
   })
 
@@ -113,7 +113,7 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     const server = `${service.https}/kubernetes/management`
     const half = { name: 'half', kubeconfig: 'slow.json' }
     const wrong =
-      /"level":50.*cluster half: the gateway may not impersonate groups, userextras\S+, userextras\S+ there/g
+      /"level":50.*cluster half: the gateway may not impersonate groups, userextras\S+, userextras\S+ on this cluster/g
     const kubeconfig = kubeconfigOf(server, { token: nobody.key, ca: service.ca })
     const gateway = await startGateway(service, { clusters: [half] }, { kubeconfig })
     t.after(() => gateway.stop())

@@ -226,7 +226,7 @@ describe('ambiguous requests', () => {
       const theirs = await gateway.sign(claims)
       const answer = await fetch(`${gateway.url}${prod}/api`, { headers: { Authorization: `Bearer ${theirs}` } })
       assert.equal(answer.status, 403)
-      assert.match(await answer.text(), /one of the cluster's own/)
+      assert.match(await answer.text(), /is reserved for the cluster/)
     }
   })
 })
