@@ -61,7 +61,7 @@ suite('against a second server of ours', () => {
     }
     child.kill('SIGINT')
     assert.deepEqual(await ended, [130, null], printed)
-    assert.match(printed, /stopping: what was made is removed first/)
+    assert.match(printed, /stopping: removing the created objects first/)
     assert.deepEqual(await everything(other), first)
     assert.deepEqual(readdirSync(scratch), [])
   })

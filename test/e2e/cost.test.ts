@@ -113,7 +113,7 @@ describe('limits of one request', () => {
     assert.equal((await create([half, half])).code, 201)
     const { code, text } = await create([half, half, rule(['word-0', 'word-1'])])
     assert.equal(code, 403)
-    assert.match(text, /the limit is 100000 combinations of verb, group, resource and name in one write/)
+    assert.match(text, /at most 100000 combinations of verb, group, resource and name/)
     // A rule that the author has as it is needs no comparison.
     assert.equal((await create([half, half, rule(['word-0'])])).code, 201)
   })

@@ -116,7 +116,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.match(both.stderr, /2 problems .*restore fails/)
     const one = spoiled(flipped(second + 100))
     assert.match(one.stdout, /^piece 2 was changed, .*\n$/)
-    assert.match(one.stderr, /1 damage in/)
+    assert.match(one.stderr, /1 problem in/)
     assert.match(spoiled(whole.subarray(0, -10)).stdout, /it ends too soon/)
     assert.match(spoiled(whole.subarray(0, second)).stdout, /piece 1 was changed, cut off/)
     assert.match(spoiled(whole.subarray(0, first)).stdout, /it ends too soon/)
@@ -197,7 +197,7 @@ describe('verify', { timeout: 120_000 }, () => {
     const looked = run('verify locked')
     assert.equal(looked.status, 1)
     assert.equal(looked.stdout, 'the file cannot be read: the database file is damaged (file is not a database)\n')
-    assert.match(looked.stderr, /1 damage in 0 records/)
+    assert.match(looked.stderr, /1 problem in 0 records/)
     assert.match(backup.stderr, /locked\/platform\.db is damaged: file is not a database\. platform verify /)
   })
 
@@ -211,7 +211,7 @@ describe('verify', { timeout: 120_000 }, () => {
       assert.equal(stdout, '')
       assert.equal(stderr.trim().split('\n').length, 1, stderr)
       assert.ok(stderr.includes(`${file} `), stderr)
-      assert.match(stderr, new RegExp(`platform verify \\S*${name} names .*platform restore `), stderr)
+      assert.match(stderr, new RegExp(`platform verify \\S*${name} lists .*platform restore `), stderr)
       return stderr
     }
     assert.match(
