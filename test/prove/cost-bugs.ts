@@ -94,7 +94,7 @@ export const costBugs: {
     edits: [
       ...withoutPauses,
       edit('auth/authz/missing-rules.ts', 'maxPermissions = 100_000', 'maxPermissions = 1_000_000_000'),
-      edit('auth/authz/missing-rules.ts', 'if (rules.length >= most) return', 'if (rules.length < 0) return'),
+      edit('auth/authz/missing-rules.ts', 'if (rules.length >= maxMissing) return', 'if (rules.length < 0) return'),
     ],
   },
   'C11: compare the permissions of a role without a pause': {
