@@ -7,6 +7,7 @@ import type { Kind, Question } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import type { RuleLike, VerbCheck } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
+import { pause } from '../api/time-slices.ts'
 import { type CopyDependencies, checkCopy } from './copied-source.ts'
 import { type PermissionDependencies, refusal, refuseMissing, roleTarget, shown } from './missing-permissions.ts'
 import { isCreatorsOwn } from './new-grants.ts'
@@ -74,7 +75,7 @@ async function checkGrants(
       case 'object':
         // The creator owns the object and has every verb on it.
         if (isOwn || missing.size > maxErrors) break
-        if (++count % pieceOf === 0) await dependencies.pause()
+        if (++count % pieceOf === 0) await pause()
         for (const one of missingVerbs(may, grant)) missing.add(one)
         break
       case 'team':

@@ -54,14 +54,12 @@ async function admit(
   if (after.some(({ type }) => type === 'credential')) return checkCredential(dependencies, check)
   const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
   const uids = uidsFor(dependencies, after, known.uids)
-  const added = kind.checkedWhole
-    ? after
-    : await newGrants({ grants: after, uids: uids.kept }, known, dependencies.pause)
+  const added = kind.checkedWhole ? after : await newGrants({ grants: after, uids: uids.kept }, known)
   const checkGrants = openGrantCheck(dependencies, check)
   await checkGrants(added)
   if (isScoped) return withTeamUids(source, uids.kept)
   if (kind.checkedWhole) return withTeamUids(source, { ...uids.kept, ...uids.stale })
-  return withTeamUids(source, await pinAgain(dependencies, checkGrants, { after, uids, known }))
+  return withTeamUids(source, await pinAgain(checkGrants, { after, uids, known }))
 }
 
 /**
@@ -134,14 +132,10 @@ type Repin = {
  * An unchanged name refers to the new team only if the caller may grant the permissions to it. Otherwise the old pin
  * stays (D61).
  */
-async function pinAgain(
-  { pause }: Pick<WriteDependencies, 'pause'>,
-  checkGrants: GrantCheck,
-  { after, uids: { kept, stale }, known }: Repin,
-): Promise<Uids> {
+async function pinAgain(checkGrants: GrantCheck, { after, uids: { kept, stale }, known }: Repin): Promise<Uids> {
   const uids = { ...kept }
   const toStale = after.filter(({ to }) => to?.kind === 'team' && Object.hasOwn(stale, to.name))
-  const added = await newGrants({ grants: toStale, uids: stale }, known, pause)
+  const added = await newGrants({ grants: toStale, uids: stale }, known)
   const byTeam = Map.groupBy(added, ({ to }) => to?.name)
   for (const [team, uid] of Object.entries(stale)) {
     try {

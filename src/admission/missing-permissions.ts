@@ -25,8 +25,6 @@ export type PermissionDependencies = {
   readonly verbCheck: (caller: Caller, target: Target) => VerbCheck
   /** Whether the caller has these rules in a namespace (D27). All calls of one write share a limit. */
   readonly compareRules: RuleComparison
-  /** Lets other requests run in long loops. */
-  readonly pause: () => Promise<void> | undefined
 }
 
 type Wanted = {

@@ -2,20 +2,19 @@
 
 import type { Caller } from '../api/caller.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
+import { pause } from '../api/time-slices.ts'
 import { callerAsOwner } from '../kinds/shared-schema.ts'
 
 /** Grants of an object, with the uids of the teams that it refers to. */
 export type Given = { readonly grants: readonly Grant[]; readonly uids: { readonly [team: string]: string } }
 
-type Pause = () => Promise<void> | undefined
-
 /** How many grants are compared between two looks at the clock. */
 const pieceOf = 256
 
-export async function newGrants(after: Given, before: Given, pause: Pause): Promise<readonly Grant[]> {
+export async function newGrants(after: Given, before: Given): Promise<readonly Grant[]> {
   const changed = changedGrants(after, before)
   if (changed.length === 0) return changed
-  const rightsOf = await rightsOn(before, pause)
+  const rightsOf = await rightsOn(before)
   const others = new Set(before.grants.flatMap(grant => (grant.type === 'object' ? [] : [keyOf(grant, before.uids)])))
   const added: Grant[] = []
   for (const [index, grant] of changed.entries()) {
@@ -69,7 +68,7 @@ type Rights = { readonly grants: Grant[]; rights?: ReadonlySet<string> }
 const everyone = 'user *'
 
 /** Computes the rights only of recipients whose grants change. */
-async function rightsOn({ grants, uids }: Given, pause: Pause): Promise<(id: string) => Rights | undefined> {
+async function rightsOn({ grants, uids }: Given): Promise<(id: string) => Rights | undefined> {
   const found = new Map<string, Rights>()
   for (const [index, grant] of grants.entries()) {
     if (index % pieceOf === pieceOf - 1) await pause()

@@ -3,6 +3,7 @@
 import { forbidden } from '../api/errors.ts'
 import type { BoundRules, RuleLike, Shared, Target, VerbCheck } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
+import { pause } from '../api/time-slices.ts'
 import { teamGroup } from '../kinds/team-uids.ts'
 import { type PermissionDependencies, refuseMissing, roleTarget } from './missing-permissions.ts'
 
@@ -22,7 +23,7 @@ const pieceOf = 16
 
 /** For a write of the team, or of a key of the team. */
 export async function checkTeamPower(dependencies: TeamDependencies, check: GatedWrite, team: string): Promise<void> {
-  const { authorize, verbCheck, compareRules, isNoWider, boundTo, sharedWith, pause } = dependencies
+  const { authorize, verbCheck, compareRules, isNoWider, boundTo, sharedWith } = dependencies
   const { kind, next, request } = check
   const { caller } = request
   const group = teamGroup(team)

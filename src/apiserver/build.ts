@@ -38,7 +38,6 @@ import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import { namespacesInUse } from '../registry/virtual-kinds.ts'
 import type { InternalWrite } from '../serving/audit-internal.ts'
-import { openPause } from '../serving/own-turn.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openSealer, type SealContext, type SealError, type Sealer } from '../storage/encryption.ts'
 import type { Storage } from '../storage/index.ts'
@@ -129,7 +128,6 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openPermissionChanges()
-  const pause = openPause(now)
   const sealer = openSealer({ keys, random, ...(sealBroken ? { failed: sealBroken } : {}) })
   // Admission needs parts that depend on the registry, so each function looks its part up when called.
   const dependencies: AdmissionDependencies & GateDependencies = {
@@ -140,7 +138,6 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     authorize: (caller, question) => authorizer.decide(caller, question),
     verbCheck: (caller, target) => authorizer.verbCheck(caller, target),
     startComparison: () => authorizer.startComparison(),
-    pause,
     rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
     rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
     boundTo: group => [...rbac.boundTo(group)],
@@ -207,7 +204,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     failed: following('roles'),
   })
   const { peek, among } = registry
-  const authorizer = openAuthorizer({ kinds, rbac, peek, among, teamUid: team => teams.uidOf(team), pause })
+  const authorizer = openAuthorizer({ kinds, rbac, peek, among, teamUid: team => teams.uidOf(team) })
   const isLive = isLiveWith({ teams, now, lastActivity })
   const explainer = openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({

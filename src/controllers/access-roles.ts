@@ -6,9 +6,9 @@ import { canonical } from '../api/codec.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
+import { forEachInSlices } from '../api/time-slices.ts'
 import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
-import { forEachInSlices } from '../reconcile/time-slices.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type AccessRolesOptions = {

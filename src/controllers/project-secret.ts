@@ -7,6 +7,7 @@ import type { Question } from '../api/kind.ts'
 import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import type { Affects } from '../api/permissions.ts'
 import { type Resources, refOf } from '../api/resources.ts'
+import { forEachInSlices } from '../api/time-slices.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import {
   pinnedOwner,
@@ -20,7 +21,6 @@ import {
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
-import { forEachInSlices } from '../reconcile/time-slices.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ProjectSecretOptions = {

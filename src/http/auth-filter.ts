@@ -11,7 +11,6 @@ import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Audit } from '../serving/audit.ts'
 import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
-import { ownTurn } from '../serving/own-turn.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { KindFinder } from './request-info.ts'
 
@@ -154,7 +153,6 @@ export function reauthorizeWatch(
   }
   let refilter: () => void = () => {}
   let { caller } = first
-  let isQueued = false
   const recheck = () => {
     const current = authorizeAgain(access, exchange, question)
     const { verdict } = current
@@ -166,14 +164,7 @@ export function reauthorizeWatch(
     // Groups of an impersonated user come from the request, and the right to impersonate from somebody else.
     if (caller && caller.impersonator === undefined && !affects(caller)) return
     recheck()
-    // From now on, events show only what the caller may see. Finding objects that appeared or disappeared takes longer: one watch
-    // per turn of the event loop.
-    if (!filtered || isQueued) return
-    isQueued = true
-    void ownTurn().then(() => {
-      isQueued = false
-      refilter()
-    })
+    refilter()
   })
   const timer = setInterval(recheck, recheckEvery).unref()
   return {

@@ -4,8 +4,8 @@ import { decode } from '../api/codec.ts'
 import { badRequest, tooLarge, unsupportedMediaType } from '../api/errors.ts'
 import { DecodeError, TooManyValues } from '../api/json-reader.ts'
 import type { Json } from '../api/object.ts'
+import { ownTurn } from '../api/time-slices.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
-import { ownTurn } from '../serving/own-turn.ts'
 import { readProtobuf } from './protobuf.ts'
 
 const limit = 3 * 1024 * 1024

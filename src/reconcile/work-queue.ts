@@ -1,6 +1,6 @@
 // Reconciles by name: a name is worked on once at a time, an error means again later, ever more slowly.
 
-import { openTimeSlices } from './time-slices.ts'
+import { pause } from '../api/time-slices.ts'
 
 export type LoopOptions = {
   /** Brings one thing in order. Rejects: try again later. A number: look again after so many milliseconds. */
@@ -47,7 +47,6 @@ export function startLoop({ reconcile, failed }: LoopOptions): Loop {
 
   const run = async () => {
     running = true
-    const pause = openTimeSlices()
     // One walk for all of them, what is added meanwhile included: a new walk for each would pass all that were removed.
     for (const name of queue) {
       if (stopped) break

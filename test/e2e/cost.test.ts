@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Team } from '../../src/kinds/team.ts'
-import { crowdRows } from '../prove/cost/crowd-rows.ts'
 import { rows } from '../prove/cost/rows.ts'
 import { proveCost } from '../prove/cost/run.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
@@ -27,7 +26,7 @@ for (const [what, chosen] of Object.entries(slices))
   })
 
 describe('requests that once stalled the server', () => {
-  for (const [what, row] of Object.entries({ ...rows, ...crowdRows }))
+  for (const [what, row] of Object.entries(rows))
     test(what, { timeout: 600_000 }, async () => {
       const system = await openSystem()
       try {

@@ -31,7 +31,11 @@ const decryptingFilters: readonly Edit[] = [
   edit('registry/selection.ts', 'only(openPart(kind, entry))', 'only(presentAmong(ctx, kind, entry).object)'),
 ]
 const withoutPauses: readonly Edit[] = [
-  edit('serving/own-turn.ts', 'return now() - begun < longest ? undefined : ownTurn()', 'return undefined'),
+  edit(
+    'api/time-slices.ts',
+    'return performance.now() - sliceStart < slice ? undefined : ownTurn()',
+    'return undefined',
+  ),
 ]
 
 /** `row`: the row of the prover that must fail. */
@@ -85,7 +89,7 @@ export const costBugs: {
       edit(
         'admission/gate.ts',
         'await checkGrants(byTeam.get(team) ?? [])',
-        'await checkGrants(await newGrants({ grants: after, uids: { ...kept, ...stale } }, known, pause))',
+        'await checkGrants(await newGrants({ grants: after, uids: { ...kept, ...stale } }, known))',
       ),
     ],
   },
@@ -110,5 +114,21 @@ export const costBugs: {
         '(team?.groups ?? []).flatMap((group, index) => (isLive(key) && key.groups.includes(group) ? [index] : []))',
       ),
     ],
+  },
+  'C13: filter all watches of a user without a pause': {
+    row: 'a write of a key or team while its owner has 60 watches on 600 keys',
+    edits: withoutPauses,
+  },
+  'C14: evaluate the keys of an owner for every follower': {
+    row: 'a write of a key while 300 secrets follow another one and their owner has 2,000 keys',
+    edits: [...withoutPauses, edit('controllers/project-secret.ts', 'if (!owners.has(id)) owners.set', 'owners.set')],
+  },
+  'C15: create the roles of access entries without a pause': {
+    row: 'a team with 240 access entries, which become roles and bindings',
+    edits: withoutPauses,
+  },
+  'C16: collect dependents without a pause': {
+    row: 'a foreground deletion of a cycle of 600 keys',
+    edits: withoutPauses,
   },
 }

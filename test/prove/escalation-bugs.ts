@@ -9,7 +9,7 @@ const edit = (file: string, from: string, to: string): Edit => ({ file, from, to
 /** By the reintroduced behaviour. The number is that of the vulnerability in the issue. */
 export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'E1: check a role only where its rules change': [
-    edit('admission/gate.ts', 'const added = kind.checkedWhole\n', 'const added = !kind\n'),
+    edit('admission/gate.ts', 'const added = kind.checkedWhole ? after :', 'const added ='),
   ],
   'E2: create keys while impersonating': [
     edit('admission/check-credential.ts', 'if (caller.impersonator !== undefined)', 'if (false)'),

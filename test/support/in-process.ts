@@ -109,7 +109,6 @@ export async function buildApiServer(
     verbCheck: (caller, target) => (verb, subresource) =>
       authorize(caller, { verb, target: subresource === undefined ? target : { ...target, subresource } }).allowed,
     startComparison: () => async () => ({ hasAll: true }),
-    pause: () => undefined,
     rulesFor: () => ({ resourceRules: [], nonResourceRules: [] }),
     rulesOfRole: () => undefined,
     boundTo: () => [],

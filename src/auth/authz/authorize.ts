@@ -53,15 +53,13 @@ export type AuthorizerOptions = {
   readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
   /** The uid of a team that exists. */
   readonly teamUid: (team: string) => string | undefined
-  /** Lets other requests run in long comparisons. */
-  readonly pause: () => Promise<void> | undefined
 }
 
 const anonymous = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
 const no = (reason = ''): Decision => ({ allowed: false, reason })
 const yes = (reason: string): Decision => ({ allowed: true, reason })
 
-export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pause }: AuthorizerOptions): Authorizer {
+export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: AuthorizerOptions): Authorizer {
   const byPlural = new Map<string, Map<string, Kind>>()
   for (const kind of kinds) byPlural.set(kind.plural, (byPlural.get(kind.plural) ?? new Map()).set(kind.group, kind))
   const kindOf = (question: Question) =>
@@ -183,7 +181,6 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pause }: Aut
         const { rules, isPartial } = await missingRules(held, open as readonly PolicyRule[], {
           budget,
           maxMissing,
-          pause,
         })
         if (isPartial) return refuse(rules, maxPermissions)
         return rules.length ? refuse(rules) : { hasAll: true }

@@ -1,5 +1,6 @@
 // Finds the permissions of some rules that other rules do not cover (D27).
 
+import { pause } from '../../api/time-slices.ts'
 import type { Permission, PolicyRule, RuleIndex } from './rbac-rules.ts'
 
 /** A rule stands for the product of its lists, so one write compares a limited number of permissions. */
@@ -10,7 +11,6 @@ export type Comparison = {
   budget: { left: number }
   /** Stops after so many missing ones. */
   readonly maxMissing: number
-  readonly pause: () => Promise<void> | undefined
 }
 
 /** `isPartial`: the budget did not allow to compare everything. */
@@ -22,7 +22,7 @@ const pieceOf = 32
 export async function missingRules(
   held: Pick<RuleIndex<unknown>, 'covers' | 'coversRule'>,
   wanted: readonly PolicyRule[],
-  { budget, maxMissing, pause }: Comparison,
+  { budget, maxMissing }: Comparison,
 ): Promise<Missing> {
   const rules: PolicyRule[] = []
   let count = 0

@@ -1,7 +1,7 @@
 // Notifies the request pipeline and the controllers about changed permissions.
 
 import type { Affects } from '../../api/permissions.ts'
-import { forEachInSlices } from '../../reconcile/time-slices.ts'
+import { forEachInSlices } from '../../api/time-slices.ts'
 
 /** More changes at once are treated as one that affects everybody. */
 const maxChanges = 20

@@ -1,5 +1,6 @@
 // Requests that once stalled the server: each is refused now, or stays within the limits of the prover. With its fix reverted, it fails (cost-bugs.ts).
 
+import { crowdRows } from './crowd-rows.ts'
 import { countDecryptions } from './decryptions.ts'
 import { grantRows } from './grant-rows.ts'
 import { judge, pieceProblem } from './limits.ts'
@@ -78,6 +79,7 @@ export const rows: { readonly [what: string]: Row } = {
     return pieceProblem(cost)
   },
   ...grantRows,
+  ...crowdRows,
 }
 
 const many = <T>(count: number, make: (at: number) => T) =>
