@@ -74,7 +74,7 @@ async function runSteps(): Promise<string[]> {
   return failed
 }
 
-/** Node's own runner, with the slowest files at the end. */
+/** Runs the files with Node's test runner, and prints the slowest at the end. */
 async function runTests(): Promise<boolean> {
   process.chdir(root)
   // Otherwise each file would compile the sources again.
@@ -85,7 +85,8 @@ async function runTests(): Promise<boolean> {
   const matrices = globSync(['test/e2e/kubectl-*.test.ts', 'test/access/kubectl.test.ts'])
   const files = isSlow ? [...slow, ...matrices] : all.filter(file => !slow.includes(file))
   const execArgv = ['--import', import.meta.resolve('./support/deadline.ts')]
-  const events = run({ files: files.toSorted(), concurrency: cores, execArgv })
+  // Most tests wait for processes and timers more than they compute.
+  const events = run({ files: files.toSorted(), concurrency: 2 * cores, execArgv })
   let hasFailed = false
   const running = new Set<string>()
   events.on('test:dequeue', ({ nesting, name }) => nesting === 0 && files.includes(name) && running.add(name))

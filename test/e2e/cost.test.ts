@@ -4,26 +4,15 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Team } from '../../src/kinds/team.ts'
 import { rows } from '../prove/cost/rows.ts'
-import { proveCost } from '../prove/cost/run.ts'
+import { proveSlices } from '../prove/cost/slices.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
 
+proveSlices({
+  'every field of a key by merge patch': /^OwnedAccessKey \S+ by merge patch$/,
+  'bodies that are costly by their shape': /^[a-z]/,
+})
+
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
-
-const slices: { readonly [what: string]: (what: string) => boolean } = {
-  'every field of a key by merge patch, and of a team by JSON and apply': what =>
-    /^(OwnedAccessKey \S+ by merge patch|Team \S+ by (create by JSON|apply))$/.test(what),
-  'every field of a cluster role in protobuf': what => /^ClusterRole \S+ by create by protobuf$/.test(what),
-  'bodies that are costly by their shape': what => /^[a-z]/.test(what),
-}
-
-for (const [what, chosen] of Object.entries(slices))
-  test(`${what}: no long stretch, and at most linear cost`, { timeout: 600_000 }, async context => {
-    const { measured, worst, findings } = await proveCost(chosen)
-    assert.ok(measured >= 10, `${measured} measured`)
-    assert.deepEqual(findings, [])
-    const [slowest] = worst
-    context.diagnostic(`${measured} inputs; the longest piece, ${slowest?.what}: ${slowest?.longest.toFixed(0)} ms`)
-  })
 
 describe('requests that once stalled the server', () => {
   for (const [what, row] of Object.entries(rows))
