@@ -1,17 +1,9 @@
 // A direct-cluster token that is requested while a write that revokes it is not committed yet (D33).
 
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { startBackgroundLoops } from '../../src/apiserver/background-loops.ts'
-import { buildApiServer } from '../../src/apiserver/build.ts'
-import { readSettings } from '../../src/apiserver/settings.ts'
-import { makeKey } from '../../src/kinds/key-format.ts'
-import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
-import { openUnknownKeyLimiter } from '../../src/serving/unknown-key-limiter.ts'
-import { openStorage } from '../../src/storage/index.ts'
-import { send } from '../prove/escalation/direct-http.ts'
-import { openHandler } from '../prove/request-handler.ts'
+import { send } from '../support/direct-http.ts'
+import { openDirectServer } from '../support/direct-server.ts'
 import { eventually } from '../support/wire.ts'
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
@@ -20,40 +12,22 @@ const merge = 'application/merge-patch+json'
 /** A server with a clock that the test moves, and a disk that it holds. */
 async function openServer() {
   const clock = { now: Date.parse('2030-01-01T00:00:00.900Z') }
-  const now = () => clock.now
-  const storage = await openStorage({ engine: 'memory', directory: '', now })
   const disk: { held: Promise<void> | undefined; waiting: number } = { held: undefined, waiting: 0 }
-  const store = new Proxy(storage.store, {
-    get: (target, name) => {
-      const value = Reflect.get(target, name) as unknown
-      if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value
-      return async (...args: Parameters<typeof target.commit>) => {
-        disk.waiting++
-        await disk.held
-        return target.commit(...args)
-      }
-    },
+  const { adminKey, handle, close } = await openDirectServer({
+    now: () => clock.now,
+    wrapStore: store =>
+      new Proxy(store, {
+        get: (target, name) => {
+          const value = Reflect.get(target, name) as unknown
+          if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value
+          return async (...args: Parameters<typeof target.commit>) => {
+            disk.waiting++
+            await disk.held
+            return target.commit(...args)
+          }
+        },
+      }),
   })
-  const adminKey = makeKey(size => randomBytes(size))
-  const guard = openUnknownKeyLimiter({ now, limit: 0 })
-  const failed = () => {}
-  const apiServer = buildApiServer({
-    storage: { ...storage, store },
-    keys: [{ id: 'test', key: randomBytes(32) }],
-    now,
-    failed,
-    guard,
-    baseUrl: () => 'https://platform.test',
-    first: async client => {
-      const admin = { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } }
-      await client.create(OwnedAccessKey, '', admin)
-    },
-  })
-  await apiServer.ready
-  const controllers = startBackgroundLoops({ apiServer, storage, settings: await readSettings([], {}), now, failed })
-  await controllers.ready
-  const ending = new AbortController()
-  const handle = openHandler({ apiServer, guard, now, ending: ending.signal, auditLevel: 'None', observe: () => {} })
   const ask = async (key: string, method: string, path: string, body?: object, type = 'application/json') => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': type }
     const request = { method, url: `${ours}/${path}`, headers, ...(body ? { body: JSON.stringify(body) } : {}) }
@@ -65,12 +39,7 @@ async function openServer() {
     disk,
     admin: (...args: [string, string, object?, string?]) => ask(adminKey, ...args),
     ask,
-    async close() {
-      ending.abort()
-      await controllers.stop()
-      apiServer.stop()
-      await storage.close()
-    },
+    close,
   }
 }
 

@@ -44,7 +44,7 @@ test('the model shares no code with the server', () => {
     /from '(\.\.\/)+src\//.test(readFileSync(join(folder, file), 'utf8')),
   )
   // These run the server and read its store.
-  assert.deepEqual(importing.toSorted(), ['direct-http.ts', 'prover.ts', 'server.ts'])
+  assert.deepEqual(importing.toSorted(), ['prover.ts', 'server.ts'])
 })
 
 const rbac = 'rbac.authorization.k8s.io'
@@ -66,7 +66,7 @@ describe('a check fails when', () => {
   after(() => prover.close())
 
   const admin = (part: Partial<Step> & Pick<Step, 'kind' | 'name' | 'method'>) =>
-    prover.perform({ ...stepBy('admin', prover.rig.adminKey), ...part })
+    prover.perform({ ...stepBy('admin', prover.server.adminKey), ...part })
   async function make(kind: KindInfo, namespace: string, name: string, object: Partial<Obj>): Promise<string> {
     const { accepted, answer, shown } = await admin({
       kind,
@@ -111,7 +111,7 @@ describe('a check fails when', () => {
     const step = { ...stepBy('attacker', eve), ...part }
     const looked = { ...prover.lookBefore(step), ...known }
     await tamper?.()
-    await prover.rig.settle()
+    await prover.server.settle()
     const changes = prover.absorb(() => cause)
     const answer = { code: 200, text: '{}' }
     const came = {
@@ -129,9 +129,9 @@ describe('a check fails when', () => {
   }
   /** As the server itself. */
   async function relabel(kind: Kind, ref: Ref, labels: Words): Promise<void> {
-    const { object } = await prover.rig.apiServer.opened.get(kind, ref)
+    const { object } = await prover.server.apiServer.opened.get(kind, ref)
     const next = { ...object, metadata: { ...object.metadata, labels } }
-    await prover.rig.apiServer.opened.update(kind, ref, next as unknown as Json)
+    await prover.server.apiServer.opened.update(kind, ref, next as unknown as Json)
   }
   const isBroken = (invariant: Invariant) => (error: unknown) => {
     assert.ok(error instanceof Violation, String(error))
@@ -144,7 +144,7 @@ describe('a check fails when', () => {
     const subjects = [{ apiGroup: rbac, kind: 'User', name: 'eve' }]
     return breaks('conservation', {
       tamper: () =>
-        prover.rig.apiServer.internalClient.create(ClusterRoleBinding, '', {
+        prover.server.apiServer.internalClient.create(ClusterRoleBinding, '', {
           metadata: { name: 'b0' },
           roleRef,
           subjects,
@@ -155,10 +155,10 @@ describe('a check fails when', () => {
   test('the server allows what the model denies', async () => {
     const step = { kind: kinds.SharedSecret, namespace: 'default', name: 's0' }
     await breaks('bound', { step, outcome: { accepted: true } })
-    const { decide } = prover.rig
-    prover.rig.decide = () => () => ({ allowed: true, reason: 'doctored' })
+    const { decide } = prover.server
+    prover.server.decide = () => () => ({ allowed: true, reason: 'doctored' })
     assert.throws(() => checkWholeBound(prover), isBroken('bound'))
-    prover.rig.decide = decide
+    prover.server.decide = decide
   })
 
   test('a key or a token is created while impersonating', async () => {
@@ -180,7 +180,7 @@ describe('a check fails when', () => {
       cause: 'request',
       outcome: { accepted: true },
       tamper: () =>
-        prover.rig.apiServer.internalClient.create(OwnedAccessKey, '', {
+        prover.server.apiServer.internalClient.create(OwnedAccessKey, '', {
           metadata: { name: 'k3' },
           spec: { user: 'eve' },
         }),
@@ -206,7 +206,7 @@ describe('a check fails when', () => {
       body: { spec: {} },
     } as const
     assert.ok((await prover.perform(minted)).accepted)
-    const { internalClient } = prover.rig.apiServer
+    const { internalClient } = prover.server.apiServer
     await breaks('tokens', {
       cause: 'request',
       tamper: async () => {
@@ -220,7 +220,7 @@ describe('a check fails when', () => {
 
   test('an object disappears, changes, or gets a reserved label', async () => {
     const role = { namespace: '', name: 'platform-viewer' }
-    const { internalClient } = prover.rig.apiServer
+    const { internalClient } = prover.server.apiServer
     await breaks('objects', { tamper: () => relabel(ClusterRole, role, { mine: 'yes' }) })
     const step = { kind: kinds.ClusterRole, name: role.name, method: 'merge' } as const
     const written = { step, known: { allowed: true }, cause: 'request', outcome: { accepted: true } } as const
@@ -232,7 +232,7 @@ describe('a check fails when', () => {
     const foreign = JSON.stringify(prover.canaries.make())
     prover.canaries.planted(foreign, prover.model.get(kinds.SharedSecret, 'default', 's1')?.uid ?? '')
     await breaks('answers', { outcome: { answer: { code: 403, text: foreign } } })
-    await breaks('answers', { outcome: { answer: { code: 200, text: `"${prover.rig.adminKey}"` } } })
+    await breaks('answers', { outcome: { answer: { code: 200, text: `"${prover.server.adminKey}"` } } })
   })
 
   test('a scoped key shares an object', async () => {
@@ -243,9 +243,9 @@ describe('a check fails when', () => {
       cause: 'request',
       outcome: { accepted: true },
       tamper: async () => {
-        const { object } = await prover.rig.apiServer.opened.get(ProjectSecret, at)
+        const { object } = await prover.server.apiServer.opened.get(ProjectSecret, at)
         const access = [{ verbs: ['get'], users: ['bob'] }]
-        await prover.rig.apiServer.opened.update(ProjectSecret, at, {
+        await prover.server.apiServer.opened.update(ProjectSecret, at, {
           ...object,
           spec: { ...object.spec, access },
         } as never)

@@ -266,7 +266,7 @@ export async function openFront(
 }
 
 /** The same server through the client and HTTP. */
-export async function openRemoteHouse(
+export async function openRemoteApiServer(
   options: BuildOptions = {},
 ): Promise<ApiServer & { readonly kinds: readonly Kind[] }> {
   const apiServer = await buildApiServer(options)
@@ -295,12 +295,12 @@ function movableClock(): Clock {
 async function openStore(engine: 'memory' | 'sqlite', { now }: Clock, kept?: string) {
   const history = { minAgeMs: historySeconds * 1000, minEvents: 0 }
   if (engine === 'memory') return { store: openMemoryStore({ now, history }), forget: async () => {} }
-  const directory = kept ?? (await mkdtemp(join(tmpdir(), 'platform-house-')))
+  const directory = kept ?? (await mkdtemp(join(tmpdir(), 'platform-test-')))
   const store = await openSqliteStore({ file: join(directory, 'platform.db'), now, history })
   return { store, forget: async () => kept ?? rm(directory, { recursive: true, force: true }) }
 }
 
 /** A failure in the background fails the test run. */
 function fail(error: unknown): void {
-  console.error('in the house:', error)
+  console.error('background failure:', error)
 }

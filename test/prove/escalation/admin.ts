@@ -30,7 +30,7 @@ type Part = Partial<Step> & Pick<Step, 'kind' | 'name' | 'method' | 'what'>
 
 const stepOf = ({ prover }: Stage, part: Part): Step => ({
   actor: 'admin',
-  secret: prover.rig.adminKey,
+  secret: prover.server.adminKey,
   namespace: '',
   sub: '',
   dryRun: false,

@@ -24,7 +24,7 @@ export function read(stage: Stage, actor: Actor): Step {
   const there = prover.model.of(kind).filter(one => one.namespace === namespace && isInPool(one))
   const name = chance.is(0.4) ? '' : (chance.any(there)?.name ?? '')
   const isOld = name === '' && enabled.has('old-versions') && chance.is(0.6)
-  const revision = prover.rig.storage.store.revision
+  const revision = prover.server.storage.store.revision
   const old = [`resourceVersion=${revision - chance.below(Math.min(revision - 1, 120))}`, 'resourceVersionMatch=Exact']
   const hasHistory = name !== '' && (kind === kinds.SharedSecret || kind === kinds.ProjectSecret)
   const sub = hasHistory && chance.is(0.3) ? chance.pick(['history', 'history/1', 'history/2']) : ''

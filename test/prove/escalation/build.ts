@@ -27,7 +27,7 @@ async function make(
   const metadata = { name, ...(namespace ? { namespace } : {}), ...body.metadata }
   const { shown, answer, accepted } = await prover.perform({
     actor: 'admin',
-    secret: prover.rig.adminKey,
+    secret: prover.server.adminKey,
     kind,
     namespace,
     name,
@@ -169,7 +169,7 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       if (prover.model.get(kinds.Team, '', team)) {
         const body = { spec: { owner: { user } } }
         const at = { kind: kinds.Team, namespace: '', name: team, sub: '', dryRun: false, what: 'the owner' } as const
-        await prover.perform({ actor: 'admin', secret: prover.rig.adminKey, method: 'merge', body, ...at })
+        await prover.perform({ actor: 'admin', secret: prover.server.adminKey, method: 'merge', body, ...at })
         await make(stage, kinds.OwnedAccessKey, '', 'k7', { spec: { team, groups: [group] } })
       }
       await make(stage, kinds.OwnedAccessKey, '', 'k6', { spec: { user, groups: [group] } })

@@ -26,7 +26,7 @@ export function checkCredentials(prover: Prover, outcome: Outcome): void {
 
 /** A key that was created, rotated or made stronger. Nothing but a new secret revives an expired one. */
 function checkLife(
-  { credentials, rig }: Prover,
+  { credentials, server }: Prover,
   { step, before: known }: Outcome,
   before: Known | undefined,
   after: Known,
@@ -34,14 +34,14 @@ function checkLife(
   const end = credentials.keyEnd(after)
   const isRotated = after.object.status?.['rotatedAt'] !== before?.object.status?.['rotatedAt']
   const endBefore = before === undefined ? undefined : credentials.keyEnd(before)
-  if (endBefore !== undefined && !isRotated && endBefore <= rig.now() && end > rig.now())
+  if (endBefore !== undefined && !isRotated && endBefore <= server.now() && end > server.now())
     throw new Violation('lifetime', `key "${after.name}" had expired and works again after ${step.what}`)
   if (known.administers) return
   const isLater = endBefore !== undefined && end > endBefore
   if (before !== undefined && !isRotated && !isLater && !isStronger(after, before)) return
   const most = known.credential?.end ?? 0
   if (end <= most) return
-  const words = (time: number) => (time === Number.POSITIVE_INFINITY ? 'never' : `in ${(time - rig.now()) / 1000} s`)
+  const words = (time: number) => (time === Number.POSITIVE_INFINITY ? 'never' : `in ${(time - server.now()) / 1000} s`)
   throw new Violation(
     'lifetime',
     `key "${after.name}" ends ${words(end)} after ${step.what}, made with a credential that ends ${words(most)}`,
@@ -74,18 +74,18 @@ function checkMint({ credentials }: Prover, { step, before, answer }: Outcome): 
 }
 
 /** A token whose secret no longer works has expired, or the server has revoked it. */
-export function checkTokens({ credentials, model, rig }: Prover): void {
+export function checkTokens({ credentials, model, server }: Prover): void {
   const { tokens: all } = credentials
   for (let index = all.length - 1; index >= 0; index--) {
     const token = all[index] as Token
-    if (token.expires <= rig.now()) all.splice(index, 1)
+    if (token.expires <= server.now()) all.splice(index, 1)
     else if (
       credentials.endOf(token.secret) === undefined &&
       !model.of(kinds.TokenRevocation).some(one => revokes(one, token))
     )
       throw new Violation(
         'tokens',
-        `a token of "${token.username}" works for another ${(token.expires - rig.now()) / 1000} s, though its secret no longer does`,
+        `a token of "${token.username}" works for another ${(token.expires - server.now()) / 1000} s, though its secret no longer does`,
       )
   }
 }

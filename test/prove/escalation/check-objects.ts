@@ -52,11 +52,11 @@ function reservedIn({ metadata: { labels = {}, annotations = {} } }: Obj): Words
 }
 
 /** Objects go after a deletion that somebody asked for, with all their owners, or a day after they expired. */
-function mayVanish({ model, credentials, rig }: Prover, gone: Known): boolean {
+function mayVanish({ model, credentials, server }: Prover, gone: Known): boolean {
   const { deletionTimestamp, ownerReferences = [] } = gone.object.metadata
   if (deletionTimestamp !== undefined) return true
   if (ownerReferences.length && ownerReferences.every(({ uid }) => isLost(model.uids.get(uid), gone))) return true
-  return gone.kind === kinds.OwnedAccessKey && isExpired(gone, credentials.keyEnd(gone), rig.now())
+  return gone.kind === kinds.OwnedAccessKey && isExpired(gone, credentials.keyEnd(gone), server.now())
 }
 
 /** When a sliding key was last used is the server's to know: it may have ended any time after its first life. */

@@ -96,8 +96,8 @@ export function checkWholeBound(prover: Prover): void {
   for (const secret of prover.credentials.secrets.keys()) askAll(prover, secret, atoms.keys())
 }
 
-function askAll({ rig, credentials, rights }: Prover, secret: string, asked: Iterable<number>): void {
-  const decide = rig.decide(secret)
+function askAll({ server, credentials, rights }: Prover, secret: string, asked: Iterable<number>): void {
+  const decide = server.decide(secret)
   if (!decide) return
   const credential = credentials.of(secret)
   const bits = credential ? bothBits(rights.bitsOf(credential.principal), scopeBits(credential.scope)) : noBits()

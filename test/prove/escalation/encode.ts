@@ -1,6 +1,6 @@
 // Turns a change of an object into a request: a replacement, or one of the four kinds of patch.
 
-import type { HttpRequest } from './direct-http.ts'
+import type { HttpRequest } from '../../support/direct-http.ts'
 import { apiVersionOf, collectionOf, type Obj } from './objects.ts'
 import type { Method, Step } from './step.ts'
 

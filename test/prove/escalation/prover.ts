@@ -2,25 +2,25 @@
 
 import { ProjectSecret } from '../../../src/kinds/project-secret.ts'
 import type { Cursor } from '../../../src/storage/store.ts'
+import type { HttpAnswer } from '../../support/direct-http.ts'
 import { type Canaries, openCanaries } from './canaries.ts'
 import { checkCredentials, checkTokens } from './check-credentials.ts'
 import { checkAnswer, checkData } from './check-data.ts'
 import { checkObjects, checkScopedKeys } from './check-objects.ts'
 import { checkBound, checkConservation, checkRequest } from './check-permissions.ts'
 import { type Credentials, openCredentials, type Token } from './credentials.ts'
-import type { HttpAnswer } from './direct-http.ts'
 import { requestOf } from './encode.ts'
 import { type Cause, type Model, openModel, type StoreChange } from './model.ts'
 import { bucketOf, kinds, type Obj, ours, slotOf, tokens } from './objects.ts'
 import { openRights, type Rights } from './permissions.ts'
 import { reachOf } from './reachable-permissions.ts'
 import { scopeBits, scopeCovers } from './scopes.ts'
-import { openRig, type Rig } from './server.ts'
+import { type EscalationServer, openEscalationServer } from './server.ts'
 import { askOf, type Before, type Change, type Outcome, type Step } from './step.ts'
 import { type Atom, type Bits, bothBits, noBits } from './universe.ts'
 
 export type Prover = {
-  readonly rig: Rig
+  readonly server: EscalationServer
   readonly model: Model
   readonly credentials: Credentials
   readonly rights: Rights
@@ -60,13 +60,13 @@ const allKeys: Atom = {
 }
 
 export async function openProver(): Promise<Prover> {
-  const rig = await openRig()
+  const server = await openEscalationServer()
   const model = openModel()
-  const credentials = openCredentials(model, rig.now)
+  const credentials = openCredentials(model, server.now)
   const rights = openRights(model)
   const canaries = openCanaries()
   const coalition = new Set<string>()
-  const cursors: Cursor[] = Object.values(kinds).map(kind => rig.storage.store.watch(bucketOf(kind), 1))
+  const cursors: Cursor[] = Object.values(kinds).map(kind => server.storage.store.watch(bucketOf(kind), 1))
 
   function absorb(causeOf: (change: StoreChange) => Cause): Change[] {
     const events = cursors.flatMap(cursor => cursor.take(Number.POSITIVE_INFINITY))
@@ -115,10 +115,10 @@ export async function openProver(): Promise<Prover> {
   async function perform(step: Step): Promise<Outcome> {
     const before = lookBefore(step)
     const request = requestOf(step)
-    const revision = rig.storage.store.revision
-    const answer = await rig.ask(request)
+    const revision = server.storage.store.revision
+    const answer = await server.ask(request)
     const accepted = answer.code < 300
-    if (rig.storage.store.revision !== revision) await rig.settle()
+    if (server.storage.store.revision !== revision) await server.settle()
     const shown = accepted && step.method !== 'get' ? (parsed(answer) as Obj) : undefined
     const name = step.name || (shown?.metadata?.name ?? '')
     const changes = absorb(accepted ? causes(step, name) : () => 'server')
@@ -157,7 +157,7 @@ export async function openProver(): Promise<Prover> {
 
   const reachNow = () => reachOf({ model, rights, credentials }, coalition)
   const prover: Prover = {
-    rig,
+    server,
     model,
     credentials,
     rights,
@@ -173,7 +173,7 @@ export async function openProver(): Promise<Prover> {
       prover.reach = reachNow()
     },
     async wait(seconds) {
-      await rig.advance(seconds)
+      await server.advance(seconds)
       const changes = absorb(() => 'server')
       checkObjects(prover, changes, undefined)
       checkData(prover, changes, undefined)
@@ -199,15 +199,15 @@ export async function openProver(): Promise<Prover> {
       checkBound(prover, changes)
     },
     dataOf: (namespace, name) =>
-      JSON.stringify(rig.apiServer.registry.open(ProjectSecret, { namespace, name })?.spec?.['data'] ?? {}),
+      JSON.stringify(server.apiServer.registry.open(ProjectSecret, { namespace, name })?.spec?.['data'] ?? {}),
     async close() {
       for (const cursor of cursors) cursor.close()
-      await rig.close()
+      await server.close()
     },
   }
   // Initial objects have owners like later ones.
   absorb(() => 'request')
-  for (const key of model.of(kinds.OwnedAccessKey)) credentials.learn(rig.adminKey, key, 0)
+  for (const key of model.of(kinds.OwnedAccessKey)) credentials.learn(server.adminKey, key, 0)
   return prover
 }
 

@@ -1,20 +1,14 @@
-// A whole server in this process: the real wiring, controllers and request handler over a memory store, with a clock that moves on demand.
+// A server that the escalation prover attacks, with a clock that moves on demand.
 
-import { randomBytes } from 'node:crypto'
 import { mock } from 'node:test'
 import type { Question } from '../../../src/api/kind.ts'
 import type { Decision } from '../../../src/api/permissions.ts'
-import { startBackgroundLoops } from '../../../src/apiserver/background-loops.ts'
-import { type ApiServer, buildApiServer } from '../../../src/apiserver/build.ts'
-import { readSettings } from '../../../src/apiserver/settings.ts'
-import { makeKey } from '../../../src/kinds/key-format.ts'
-import { OwnedAccessKey } from '../../../src/kinds/owned-access-key.ts'
-import { openUnknownKeyLimiter } from '../../../src/serving/unknown-key-limiter.ts'
-import { openStorage, type Storage } from '../../../src/storage/index.ts'
-import { openHandler } from '../request-handler.ts'
-import { type HttpAnswer, type HttpRequest, send } from './direct-http.ts'
+import type { ApiServer } from '../../../src/apiserver/build.ts'
+import type { Storage } from '../../../src/storage/index.ts'
+import { type HttpAnswer, type HttpRequest, send } from '../../support/direct-http.ts'
+import { openDirectServer } from '../../support/direct-server.ts'
 
-export type Rig = {
+export type EscalationServer = {
   readonly apiServer: ApiServer
   readonly storage: Storage
   readonly adminKey: string
@@ -31,47 +25,22 @@ export type Rig = {
 
 const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 const retriesWithin = 60_000
-const settings = await readSettings([], {})
 
-/** Only one rig at a time: the timers of the process are its own. */
-export async function openRig(): Promise<Rig> {
+/** Only one at a time: it replaces the timers of the process. */
+export async function openEscalationServer(): Promise<EscalationServer> {
   let time = Date.UTC(2026, 0, 2, 3, 4, 5)
   const now = () => time
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
-  const storage = await openStorage({ engine: 'memory', directory: '', now })
   let failures = 0
-  const failed = () => void failures++
-  const guard = openUnknownKeyLimiter({ now, limit: 0 })
-  const adminKey = makeKey(size => randomBytes(size))
-  const apiServer = buildApiServer({
-    storage,
-    keys: [{ id: 'test', key: randomBytes(32) }],
-    now,
-    failed,
-    guard,
-    baseUrl: () => 'https://platform.test',
-    first: async internalClient => {
-      await internalClient.create(OwnedAccessKey, '', {
-        metadata: { name: 'admin' },
-        spec: { user: 'admin', key: adminKey },
-      })
-    },
-  })
-  await apiServer.ready
-  const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
-  await controllers.ready
-  const ending = new AbortController()
   let broken: unknown
-  const handle = openHandler({
-    apiServer,
-    guard,
+  const server = await openDirectServer({
     now,
-    ending: ending.signal,
-    auditLevel: 'None',
+    failed: () => void failures++,
     observe: ({ code, error }) => {
       if (code >= 500) broken = error ?? new Error(`answered ${code}`)
     },
   })
+  const { apiServer, storage, adminKey, controllers, handle } = server
 
   /** Events reach controllers, and changed rights reach their followers, within two turns of the event loop. */
   async function quiet(): Promise<void> {
@@ -120,10 +89,7 @@ export async function openRig(): Promise<Rig> {
       await settle()
     },
     async close() {
-      ending.abort()
-      await controllers.stop()
-      apiServer.stop()
-      await storage.close()
+      await server.close()
       mock.timers.reset()
     },
   }

@@ -1,7 +1,7 @@
 // One step of a run: a request with what it is meant to do, what is known before it, and what came of it.
 
+import type { HttpAnswer, HttpRequest } from '../../support/direct-http.ts'
 import type { Credential, Principal } from './credentials.ts'
-import type { HttpAnswer, HttpRequest } from './direct-http.ts'
 import type { Cause, Known } from './model.ts'
 import type { KindInfo } from './objects.ts'
 import type { ReadScope } from './scopes.ts'

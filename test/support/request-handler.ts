@@ -1,4 +1,4 @@
-// The request handler of a server in this process, without sockets, limits or an audit file. The escalation and the cost prover use it.
+// The request handler of a server in this process, without sockets, limits or an audit file. direct-server.ts uses it.
 
 import { randomUUID } from 'node:crypto'
 import type { ApiServer } from '../../src/apiserver/build.ts'

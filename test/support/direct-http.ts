@@ -1,9 +1,9 @@
-// Sends requests to the server's handler without a socket: the same request and response shapes, in one process. server.ts uses it.
+// Sends requests to the server's handler without a socket: the same request and response shapes, in one process.
 
 import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
-import type { Handler } from '../../../src/http/server.ts'
-import type { Request, Response } from '../../../src/serving/exchange.ts'
+import type { Handler } from '../../src/http/server.ts'
+import type { Request, Response } from '../../src/serving/exchange.ts'
 
 export type HttpRequest = {
   readonly method: string
