@@ -46,6 +46,8 @@ async function checkKey(
   const administers = dependencies.authorize(request.caller, { verb: '*', target }).allowed
   const isIssued = !old || Boolean(next.spec?.key) || next.status?.digest !== old.status?.digest
   const write: KeyWrite = { kind, next, old, request, isIssued, administers }
+  // The checks are about this team, and another one may have its name when they end.
+  const uid = dependencies.teamUid(next.spec?.team ?? '')
   checkScope(dependencies, write)
   checkItself(write)
   if (!administers) checkOwn(dependencies, write)
@@ -53,7 +55,7 @@ async function checkKey(
   if (stronger) await checkStrength(dependencies, write)
   checkLifetime(dependencies, write, stronger)
   checkParent(dependencies, write)
-  return pinTeam(dependencies, write)
+  return pinTeam(write, uid)
 }
 
 /** Whether a secret of this key gives more permissions, or a longer lifetime, than before. */
@@ -165,11 +167,10 @@ function checkParent({ keyNamed }: Pick<KeyDependencies, 'keyNamed'>, { kind, ne
 }
 
 /** A key stays with its team. A new secret belongs to the current team with that name (D61). */
-function pinTeam({ teamUid }: Pick<KeyDependencies, 'teamUid'>, { kind, next, old, isIssued }: KeyWrite): Resource {
+function pinTeam({ kind, next, old, isIssued }: KeyWrite, uid: string | undefined): Resource {
   const team = next.spec?.team
   const object = next as Resource
   if (!team || (old && !isIssued)) return withTeamUids(object, old ? teamUidsOf(old) : {})
-  const uid = teamUid(team)
   if (uid !== undefined) return withTeamUids(object, { [team]: uid })
   throw invalid(kind, next.metadata.name ?? '', [invalidValue('spec.team', team, 'team not found')])
 }

@@ -9,11 +9,11 @@ import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { RuleComparison } from '../api/permissions.ts'
 import type { Gate, GatedWrite } from '../api/power-gate.ts'
-import { teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
+import { teamOfGroup, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in-roles.ts'
 import { checkCredential, checkKeyDelete } from './check-credential.ts'
 import { type GrantCheck, type GrantDependencies, openGrantCheck } from './check-grants.ts'
-import { pinSource } from './copied-source.ts'
+import { checkCopy, pinSource } from './copied-source.ts'
 import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
 import { keepReserved } from './reserved-metadata.ts'
@@ -59,7 +59,10 @@ async function admit(
   await checkGrants(added)
   if (isScoped) return withTeamUids(source, uids.kept)
   if (kind.checkedWhole) return withTeamUids(source, { ...uids.kept, ...uids.stale })
-  return withTeamUids(source, await pinAgain(checkGrants, { after, uids, known }))
+  const checkCopies = (pinned: Uids, copies: readonly Copy[]) => {
+    for (const copy of copies) checkCopy(dependencies, { ...check, next: withTeamUids(source, pinned) }, copy)
+  }
+  return withTeamUids(source, await pinAgain({ checkGrants, checkCopies }, { after, uids, known }))
 }
 
 /**
@@ -128,11 +131,28 @@ type Repin = {
   readonly known: { readonly grants: readonly Grant[]; readonly uids: Uids }
 }
 
+type Copy = Extract<Grant, { type: 'copy' }>
+type RepinChecks = {
+  readonly checkGrants: GrantCheck
+  /** Checks that the owner with these pins may read the sources. */
+  readonly checkCopies: (pinned: Uids, copies: readonly Copy[]) => void
+}
+
+/** The server copies data with the permissions of the owner. */
+const copiesFor = (team: string, grants: readonly Grant[]): Copy[] =>
+  grants.filter(
+    (grant): grant is Copy =>
+      grant.type === 'copy' && team === (grant.owner.user ? teamOfGroup(grant.owner.user) : grant.owner.team),
+  )
+
 /**
  * An unchanged name refers to the new team only if the caller may grant the permissions to it. Otherwise the old pin
  * stays (D61).
  */
-async function pinAgain(checkGrants: GrantCheck, { after, uids: { kept, stale }, known }: Repin): Promise<Uids> {
+async function pinAgain(
+  { checkGrants, checkCopies }: RepinChecks,
+  { after, uids: { kept, stale }, known }: Repin,
+): Promise<Uids> {
   const uids = { ...kept }
   const toStale = after.filter(({ to }) => to?.kind === 'team' && Object.hasOwn(stale, to.name))
   const added = await newGrants({ grants: toStale, uids: stale }, known)
@@ -140,6 +160,7 @@ async function pinAgain(checkGrants: GrantCheck, { after, uids: { kept, stale },
   for (const [team, uid] of Object.entries(stale)) {
     try {
       await checkGrants(byTeam.get(team) ?? [])
+      checkCopies({ ...uids, [team]: uid }, copiesFor(team, after))
       uids[team] = uid
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 403) throw error

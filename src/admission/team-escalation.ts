@@ -20,6 +20,8 @@ export type TeamDependencies = PermissionDependencies & {
 
 /** How many verbs are checked between two looks at the clock. */
 const pieceOf = 16
+/** The most combinations of object, verb and subresource that one write checks. */
+const maxCombinations = 200_000
 
 /** For a write of the team, or of a key of the team. */
 export async function checkTeamPower(dependencies: TeamDependencies, check: GatedWrite, team: string): Promise<void> {
@@ -35,6 +37,7 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
   if (isMember || (await compareRules(caller, [everything], '')).hasAll) return
   let last: Target | undefined
   let count = 0
+  let combinations = 0
   let may: VerbCheck = () => false
   for (const { verbs, subresources, target } of await sharedWith(team)) {
     // An object can grant permissions in many access entries. They come one after the other, with the same target.
@@ -42,6 +45,13 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
     last = target
     for (const verb of verbs) {
       if (++count % pieceOf === 0) await pause()
+      combinations += 1 + subresources.length
+      if (combinations > maxCombinations)
+        throw forbidden(
+          kind,
+          next.metadata.name ?? '',
+          `objects grant team "${team}" more than ${maxCombinations} combinations of verb, subresource and object, which is too much to compare; use * for many verbs or subresources, or let an administrator make the change`,
+        )
       for (const subresource of [undefined, ...subresources]) {
         if (may(verb, subresource || undefined)) continue
         const where = target.namespace ? ` in the namespace "${target.namespace}"` : ''

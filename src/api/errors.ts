@@ -137,6 +137,11 @@ export const conflict = (of: Named, name: string, why = modified, causes?: reado
   new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${plural(of)} "${name}": ${why}`, {
     details: about(of, name, causes ? { causes } : {}),
   })
+/** Permissions were changed again and again while the request was checked, or gave the caller another identity. */
+export const permissionsChanged = () =>
+  new ApiError(409, 'Conflict', 'permissions changed while the request was processed; try again', {
+    details: { retryAfterSeconds: 1 },
+  })
 /** A failed delete precondition contains the kind, as in Kubernetes. */
 export const preconditionFailed = (of: Named, name: string, why: string) =>
   new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${dotted(of.group, of.kind)} "${name}": ${why}`, {

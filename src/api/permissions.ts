@@ -21,6 +21,16 @@ export type Decision = { readonly allowed: boolean; readonly reason: string; rea
 /** Whether a change may have changed the permissions of a caller. */
 export type Affects = (caller: Caller) => boolean
 
+/** Tells whether permissions changed since a moment. */
+export type PermissionVersions = {
+  /** A number that grows with every change. */
+  current(): number
+  /** Whether a change since that version may affect the permissions of the caller. */
+  isAffected(caller: Caller, since: number): boolean
+  /** Counts a change; `affects` absent: it may affect everybody. */
+  step(affects?: Affects): void
+}
+
 /** Whether the caller may use a verb on one object, or on a subresource of it. */
 export type VerbCheck = (verb: string, subresource?: string) => boolean
 

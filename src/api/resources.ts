@@ -53,6 +53,13 @@ export type Filter = (object: Resource) => boolean
  */
 export type TargetCheck = (stored: Resource | undefined) => void
 
+/** The permission of a write, which the registry checks again before each attempt. */
+export type WriteCheck = {
+  /** Throws if the caller has lost the permission, or has other permissions, since the request was authorized. */
+  readonly caller: () => void
+  readonly target?: TargetCheck | undefined
+}
+
 export type Selection = {
   /** '' or absent: every namespace. */
   readonly namespace?: string

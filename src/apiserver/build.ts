@@ -7,7 +7,7 @@ import type { Companion } from '../api/admission.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
-import type { Affects } from '../api/permissions.ts'
+import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import {
@@ -66,6 +66,7 @@ export type ApiServer = {
   readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
+  readonly permissionVersions: PermissionVersions
   readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
   /** Resolves when all indexes are synced and the built-in roles exist. */
   readonly ready: Promise<void>
@@ -177,6 +178,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     random,
     admissions: admissionsFor(dependencies),
     authorize: dependencies.authorize,
+    permissionVersions: rights.versions,
   })
   const internalClient = recorded?.(registry.internalClient) ?? registry.internalClient
   const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
@@ -256,6 +258,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     keyEnds,
     issuer,
     teamUid: name => teams.uidOf(name),
+    permissionVersions: rights.versions,
     permissionsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {
       // The time of a deleted object has been removed already, and a new one would stay forever.

@@ -1,10 +1,18 @@
 // Authenticates and authorizes each request, and authorizes open watches again (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, type Cause, conflict, forbidden, forbiddenPath, notFound } from '../api/errors.ts'
+import {
+  type ApiError,
+  type Cause,
+  conflict,
+  forbidden,
+  forbiddenPath,
+  notFound,
+  permissionsChanged,
+} from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
-import type { Affects } from '../api/permissions.ts'
-import type { Selection, TargetCheck } from '../api/resources.ts'
+import type { Affects, PermissionVersions } from '../api/permissions.ts'
+import type { Selection, TargetCheck, WriteCheck } from '../api/resources.ts'
 import { type Authenticate, missingKey, UnknownKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
@@ -23,6 +31,7 @@ export type Access = {
   readonly warningFor: (caller: Caller) => string | undefined
   /** Details about the key in a refusal; undefined: none. */
   readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
+  readonly permissionVersions: PermissionVersions
   /** Calls back when permissions may have changed. Returns a function that stops it. */
   readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
 }
@@ -203,6 +212,29 @@ function authorizeAgain(access: Access, exchange: Exchange, question: Question):
     return { caller: undefined, verdict: { answer: 'no', reason: '' } }
   }
 }
+
+/** `latest` authorizes the request again, and throws if it is no longer allowed. */
+export function writeCheck(
+  access: Access,
+  authResult: AuthResult,
+  { question, kind, latest }: { readonly question: Question; readonly kind: Kind; readonly latest: () => AuthResult },
+): WriteCheck {
+  const { permissionVersions: versions } = access
+  let version = versions.current()
+  return {
+    caller: () => {
+      const since = version
+      version = versions.current()
+      if (authResult.caller && !versions.isAffected(authResult.caller, since)) return
+      if (!isSameCaller(latest().caller, authResult.caller)) throw permissionsChanged()
+    },
+    target: checkTarget(access, authResult, question, kind),
+  }
+}
+
+/** An authenticated caller is the same object until something about it changes. An impersonated one is new for each request. */
+const isSameCaller = (one: Caller | undefined, other: Caller | undefined) =>
+  one === other || (one?.impersonator !== undefined && JSON.stringify(one) === JSON.stringify(other))
 
 /**
  * Binds a write to the object that gave the right to it. The registry calls it with the object it is about to change, also

@@ -11,7 +11,7 @@ import {
   unknownPath,
 } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
-import type { Document, Resources, TargetCheck } from '../api/resources.ts'
+import type { Document, Resources, WriteCheck } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Fairness } from '../serving/event-loop-fairness.ts'
 import type { AuditContext } from '../serving/exchange.ts'
@@ -19,7 +19,7 @@ import { type Exchange, openExchange, type Request, type Response } from '../ser
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
-import { type Access, type AuthResult, authorize, checkTarget, reauthorize, reauthorizeWatch } from './auth-filter.ts'
+import { type Access, type AuthResult, authorize, reauthorize, reauthorizeWatch, writeCheck } from './auth-filter.ts'
 import { refuse } from './error-response.ts'
 import { negotiate, type View } from './negotiate.ts'
 import { timeoutOf } from './options.ts'
@@ -54,7 +54,7 @@ export type ServerOptions = {
   readonly kinds: readonly Kind[]
   readonly access: Access
   /** `check`: called with the stored object before a write changes it. */
-  readonly resourcesFor: (caller: Caller, check?: TargetCheck) => Resources
+  readonly resourcesFor: (caller: Caller, check?: WriteCheck) => Resources
   /** Waits for a resourceVersion that the store has not reached. Throws if it is invalid, or does not come soon. */
   readonly reachVersion: (resourceVersion: string) => Promise<void>
   /** Waits for the index that filtered lists use; undefined: it is complete. */
@@ -188,7 +188,7 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
     authResult = latest()
     const { verdict } = authResult
     const selection = verdict.answer === 'only' ? { only: verdict.filter, among: verdict.among } : everything
-    const check = isRead(info) ? undefined : checkTarget(options.access, authResult, question, info.kind)
+    const check = isRead(info) ? undefined : writeCheck(options.access, authResult, { ...info, question, latest })
     return { resources: options.resourcesFor(authResult.caller as Caller, check), selection }
   }
   const start = () => perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)

@@ -1,7 +1,7 @@
 // Runs the checks of every write: defaults of the kind, validation, the permission gate, and the admission of the kind.
 
 import type { Admitted, RequestContext } from '../api/admission.ts'
-import { type FieldError, invalid, isEnough } from '../api/errors.ts'
+import { type FieldError, invalid, isEnough, permissionsChanged } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Context } from './context.ts'
@@ -18,7 +18,35 @@ type Input = {
   readonly request: RequestContext
 }
 
-export async function admit(ctx: Context, { kind, next, old, errors, request }: Input): Promise<Admitted> {
+export const admit = (ctx: Context, input: Input): Promise<Admitted> =>
+  withCurrentPermissions(
+    ctx,
+    () => runChecks(ctx, input),
+    ({ abandon }) => abandon?.(),
+  )
+
+const maxAttempts = 6
+
+/**
+ * Long checks pause. If permissions changed meanwhile, the caller is authorized again and the checks run again, so that no
+ * write is committed with permissions from before.
+ */
+export async function withCurrentPermissions<T>(
+  { check, caller, permissionVersions }: Pick<Context, 'check' | 'caller' | 'permissionVersions'>,
+  run: () => Promise<T>,
+  discard: (result: T) => void = () => {},
+): Promise<T> {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    check?.caller()
+    const version = permissionVersions.current()
+    const result = await run()
+    if (!check || !permissionVersions.isAffected(caller, version)) return result
+    discard(result)
+  }
+  throw permissionsChanged()
+}
+
+async function runChecks(ctx: Context, { kind, next, old, errors, request }: Input): Promise<Admitted> {
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
   // Validation of the kind expects an object that matches the schema.
   const shaped = errors.length === 0

@@ -51,7 +51,7 @@ export async function apply(
     const exists = ctx.store.get(keyOf(kind, ref)) !== undefined
     try {
       if (exists || options.subresource) return await mergeInto(ctx, kind, ref, config, body.force, options)
-      ctx.checkTarget?.(undefined)
+      ctx.check?.target?.(undefined)
       return Object.assign(await createBy(ctx, kind, ref, config, body.force, options), { created: true })
     } catch (error) {
       // Another request created or deleted the object in between, so retry with the other operation.
@@ -69,11 +69,11 @@ async function mergeInto(
   force: boolean,
   options: WriteOptions,
 ): Promise<Document> {
-  const written = writtenBy(secretFields(ctx, kind, ref), config as unknown as Json)
-  const callerCannotGet = !maySee(ctx, kind, ref)
   const { apiVersion: _, kind: __, metadata: ___, ...fields } = config as unknown as JsonObject
-  const guessable = callerCannotGet ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
   return rewrite(ctx, kind, ref, options, old => {
+    const written = writtenBy(secretFields(ctx, kind, ref), config as unknown as Json)
+    const callerCannotGet = !maySee(ctx, kind, ref)
+    const guessable = callerCannotGet ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
     checkVersion(kind, ref, config.metadata, old)
     const applied = { live: old, config, force, written: [...written, ...guessable] }
     const merged = merge(ctx, kind, applied, { ...options, callerCannotGet })

@@ -41,7 +41,7 @@ for (const [verb, write] of Object.entries(writes))
       // Commit this first, so that the commit of the attempt conflicts. A finalizer keeps the object.
       change = apiServer.internalClient.delete(SharedSecret, ref, { propagationPolicy: 'Foreground' })
     }
-    await assert.rejects(write(apiServer.as(caller, check)), { code: 403 })
+    await assert.rejects(write(apiServer.as(caller, { caller: () => {}, target: check })), { code: 403 })
     await change
     const { object } = await apiServer.internalClient.get(SharedSecret, ref)
     assert.equal(versions.length, 2)

@@ -12,11 +12,18 @@ import { encode, load, presentStored } from './object-codec.ts'
 
 type Change = { readonly old: Resource; readonly next: Resource | undefined }
 
-/** Commits a write together with its companions. Store errors are about the key of the write. */
+/**
+ * Commits a write together with its companions, whose times are those of the commit. Store errors are about the key of the
+ * write.
+ */
 export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
   const companions = () => ctx.admissions.get(kind)?.companions?.(old, next) ?? []
-  return (await commitAll(ctx, [write], companions)).revision
+  const { revision } = await ctx.pending.track(kind, commitAll(ctx, [write], companions))
+  if (kind.rights && sharingOf(old) !== sharingOf(next)) ctx.permissionVersions.step()
+  return revision
 }
+
+const sharingOf = (object: Resource | undefined) => JSON.stringify([object?.spec?.['owner'], object?.spec?.['access']])
 
 /** A companion that was committed without a change. */
 export type Written = { readonly verb: 'create' | 'update'; readonly kind: Kind; readonly document: Document }

@@ -4,9 +4,9 @@ import type { Admissions, RequestContext } from '../api/admission.ts'
 import type { Caller } from '../api/caller.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref } from '../api/object.ts'
-import type { Decision, Question } from '../api/permissions.ts'
+import type { Decision, PermissionVersions, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
-import type { TargetCheck, WriteOptions } from '../api/resources.ts'
+import type { WriteCheck, WriteOptions } from '../api/resources.ts'
 import type { Key, Store } from '../storage/store.ts'
 import type { PendingWrites } from './pending-writes.ts'
 import type { VisibilityIndex } from './visibility-index.ts'
@@ -35,8 +35,9 @@ export type Context = {
   /** Checks the permissions that a write grants (D60). */
   readonly gate: Gate
   readonly caller: Caller
-  /** Called with the stored object before each attempt to change it. Throws if the caller may not change it. */
-  readonly checkTarget?: TargetCheck
+  /** Called before each attempt to write. Absent for the server itself. */
+  readonly check?: WriteCheck | undefined
+  readonly permissionVersions: PermissionVersions
   readonly now: () => number
   readonly uuid: () => string
   readonly random: (bytes: number) => Uint8Array

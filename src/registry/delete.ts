@@ -20,10 +20,11 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
   const ref = refOf(kind, at)
   const key = keyOf(kind, ref)
   for (let attempt = 0; ; attempt++) {
+    ctx.check?.caller()
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
     const { old, sealed } = loadToRemove(ctx, kind, entry)
-    ctx.checkTarget?.(old)
+    ctx.check?.target?.(old)
     checkPreconditions(kind, ref.name, old, options)
     ctx.gate.checkDelete(kind, old, ctx.caller)
     const next = marked(old, options, ctx.now())
@@ -58,7 +59,9 @@ export async function removeCollection(
   const found = await list(ctx, kind, selection)
   // Delete nothing if the caller may not delete one of the objects.
   for (const { object } of found.items) ctx.gate.checkDelete(kind, object, ctx.caller)
-  const waiting = [...found.items].reverse()
+  // The key of this request goes last, because without it nothing more is deleted.
+  const isOwnKey = ({ metadata: { uid } }: Resource) => uid !== undefined && uid === ctx.caller.keyUid
+  const waiting = found.items.toSorted((one, other) => Number(isOwnKey(other.object)) - Number(isOwnKey(one.object)))
   const work = async () => {
     for (let one = waiting.pop(); one; one = waiting.pop()) {
       const { namespace = '', name = '' } = one.object.metadata

@@ -26,18 +26,16 @@ export async function patch(
   const ref = refOf(kind, at)
   if (body.type === 'apply') return apply(ctx, kind, ref, body, options)
   checkBody(kind, ref, body, options)
-  const secret = secretFields(ctx, kind, ref)
-  const seen = maySee(ctx, kind, ref)
-  const guard = guardOf(seen ? secret : [everything])
-  const callerCannotGet = !seen && setsFields(body)
-  const written = writtenByPatch(secret, body)
   return rewrite(ctx, kind, ref, options, old => {
+    const secret = secretFields(ctx, kind, ref)
+    const seen = maySee(ctx, kind, ref)
+    const guard = guardOf(seen ? secret : [everything])
     const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
     const received = decodeObject(kind, patched, options, 'patch')
     checkNamedByPath(kind, ref, received.object.metadata)
     // An unchanged resourceVersion is not a precondition; a changed one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
-    return { ...received, isPinned, written, callerCannotGet }
+    return { ...received, isPinned, written: writtenByPatch(secret, body), callerCannotGet: !seen && setsFields(body) }
   })
 }
 

@@ -1,11 +1,11 @@
-// Tracks changes that have begun and are not committed yet.
+// Tracks commits of changes that have not ended yet.
 
 import type { Kind } from '../api/kind.ts'
 
 export type PendingWrites = {
-  /** Passes on the promise of a change. */
+  /** Passes on the promise of a commit. */
   track<T>(kind: Kind, change: Promise<T>): Promise<T>
-  /** Resolves when the changes of these kinds that have begun are committed or have failed, and the indexes have seen them. */
+  /** Resolves when the running commits of changes of these kinds have ended, and the indexes have seen them. */
   settled(kinds: readonly Kind[]): Promise<void>
 }
 

@@ -6,9 +6,9 @@ import type { Candidates } from '../api/candidates.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
-import type { Decision, Question } from '../api/permissions.ts'
+import type { Decision, PermissionVersions, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
-import type { Resources, TargetCheck } from '../api/resources.ts'
+import type { Resources, WriteCheck } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
 import { commitAlone, type Written } from './companion-writes.ts'
 import { type Context, keyOf, refOf, type Sealer } from './context.ts'
@@ -36,11 +36,12 @@ export type RegistryOptions = {
   readonly random: (bytes: number) => Uint8Array
   readonly lastActivity: (uid: string) => number | undefined
   readonly authorize: (caller: Caller, question: Question) => Decision
+  readonly permissionVersions: PermissionVersions
 }
 
 export interface Registry {
-  /** `check`: called with the stored object before each attempt to change it. */
-  as(caller: Caller, check?: TargetCheck): Resources
+  /** `check`: called before each attempt to write. */
+  as(caller: Caller, check?: WriteCheck): Resources
   /** Waits for a resourceVersion that the store has not reached. */
   reachVersion(resourceVersion: string): Promise<void>
   /** Reads with hidden fields and without decryption. For controllers and authentication, never for a request. */
@@ -57,19 +58,20 @@ export interface Registry {
   open(kind: Kind, ref: Ref): Resource | undefined
   /** Writes companions without a change. For controllers, never for a request. */
   write(make: () => readonly Companion[]): Promise<readonly Written[]>
-  /** Resolves when changes of these kinds that have begun are committed or have failed, and the indexes have seen them. */
+  /** Resolves when the running commits of changes of these kinds have ended, and the indexes have seen them. */
   settled(kinds: readonly Kind[]): Promise<void>
 }
 
 export function openRegistry(given: RegistryOptions): Registry {
   const pending = openPendingWrites()
-  const options = { ...given, pending, reserved: new Map(), visibility: openVisibilityIndex(given.store, given.kinds) }
+  const visibility = openVisibilityIndex(given.store, given.kinds)
+  const options = { ...given, pending, reserved: new Map(), visibility }
   /** A caller stays the same object until something about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
   const internal = contextOf(options, systemCaller, true)
   return {
     as: (caller, check) => {
-      if (check) return resourcesOf({ ...contextOf(options, caller, false), checkTarget: check })
+      if (check) return resourcesOf({ ...contextOf(options, caller, false), check })
       const resources = bound.get(caller) ?? resourcesOf(contextOf(options, caller, false))
       bound.set(caller, resources)
       return resources
@@ -111,13 +113,12 @@ function resourcesOf(ctx: Context): Resources {
       const found = findSubresource(kind, how?.subresource)
       return found ? readSubresource(ctx, kind, ref, found) : get(ctx, kind, ref, how)
     },
-    act: (kind, ref, subresource, body, write) =>
-      ctx.pending.track(kind, runSubresource(ctx, kind, ref, subresource, body, write)),
+    act: (kind, ref, subresource, body, write) => runSubresource(ctx, kind, ref, subresource, body, write),
     list: (kind, how) => list(ctx, kind, how),
     watch: (kind, how) => watch(ctx, kind, how),
-    update: (kind, ref, object, write) => ctx.pending.track(kind, update(ctx, kind, ref, object, write)),
-    patch: (kind, ref, body, write) => ctx.pending.track(kind, patch(ctx, kind, ref, body, write)),
-    delete: (kind, ref, how) => ctx.pending.track(kind, remove(ctx, kind, ref, how)),
-    deleteCollection: (kind, selection, how) => ctx.pending.track(kind, removeCollection(ctx, kind, selection, how)),
+    update: (kind, ref, object, write) => update(ctx, kind, ref, object, write),
+    patch: (kind, ref, body, write) => patch(ctx, kind, ref, body, write),
+    delete: (kind, ref, how) => remove(ctx, kind, ref, how),
+    deleteCollection: (kind, selection, how) => removeCollection(ctx, kind, selection, how),
   }
 }

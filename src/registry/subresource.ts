@@ -6,6 +6,7 @@ import { notFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
+import { withCurrentPermissions } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
@@ -51,10 +52,13 @@ export async function runSubresource(
     const found = findSubresource(kind, path)
     if (!entry || !found) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
-    ctx.checkTarget?.(old)
-    const { object: changed, shown, answer } = await handlerOf(ctx, kind, found.name)(old, { body }, request)
+    ctx.check?.target?.(old)
+    const { object, shown, answer } = await withCurrentPermissions(ctx, async () => {
+      const { object: changed, ...rest } = await handlerOf(ctx, kind, found.name)(old, { body }, request)
+      const isChange = changed && !rest.answer
+      return { ...rest, object: isChange ? await ctx.gate.admit({ kind, next: changed, old, request }) : undefined }
+    })
     if (answer) return documentOf(answer)
-    const object = changed && (await ctx.gate.admit({ kind, next: changed, old, request }))
     if (!object || isUnchanged(object, old)) return present(ctx, kind, entry)
     if (request.dryRun) return documentOf(visible(ctx, kind, object))
     const value = encodeWrite(ctx, kind, object, old)

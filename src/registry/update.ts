@@ -38,8 +38,6 @@ export async function update(
   const received = decodeObject(kind, sent, options)
   const ref = refOf(kind, at)
   checkNamedByPath(kind, ref, received.object.metadata)
-  const written = writtenBy(secretFields(ctx, kind, ref), received.object as unknown as Json)
-  const callerCannotGet = !maySee(ctx, kind, ref)
   return rewrite(ctx, kind, ref, options, old => {
     const { resourceVersion, uid } = received.object.metadata
     if (!resourceVersion || resourceVersion === '0') throw versionMissing(kind, ref.name)
@@ -49,7 +47,8 @@ export async function update(
         ref.name,
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       )
-    return { ...received, written, callerCannotGet }
+    const written = writtenBy(secretFields(ctx, kind, ref), received.object as unknown as Json)
+    return { ...received, written, callerCannotGet: !maySee(ctx, kind, ref) }
   })
 }
 
@@ -63,7 +62,7 @@ function versionMissing(kind: Kind, name: string): ApiError {
 
 /**
  * Computes the requested object from the stored one. Its resourceVersion, if set, is a precondition. Runs again after a
- * conflict.
+ * conflict, with the permissions of that moment.
  */
 export type Change = (old: Resource) => DecodedObject & {
   readonly managedFields?: readonly ManagedFieldsEntry[]
@@ -86,10 +85,11 @@ export async function rewrite(
   const request = requestOf(ctx, options)
   const key = keyOf(kind, ref)
   for (let attempt = 0; ; attempt++) {
+    ctx.check?.caller()
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
     const old = load(ctx, kind, entry)
-    ctx.checkTarget?.(old)
+    ctx.check?.target?.(old)
     const requested = change(old)
     const pinned = requested.isPinned === false ? undefined : requested.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)

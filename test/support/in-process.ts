@@ -10,7 +10,7 @@ import type { Caller } from '../../src/api/caller.ts'
 import { fieldPath, readAt, writeAt } from '../../src/api/field-path.ts'
 import type { Kind, Question } from '../../src/api/kind.ts'
 import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
-import type { Decision } from '../../src/api/permissions.ts'
+import type { Decision, PermissionVersions } from '../../src/api/permissions.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { openAccessKeyIndex } from '../../src/auth/authn/access-key-index.ts'
 import type { Issuer } from '../../src/auth/tokens/issuer.ts'
@@ -71,6 +71,9 @@ export type ApiServer = {
   settled(): Promise<void>
   close(): Promise<void>
 }
+
+/** Permissions never change. */
+const unchanged: PermissionVersions = { current: () => 0, isAffected: () => false, step: () => {} }
 
 /** Signs no valid tokens: tokens are tested with a whole server. */
 const issuer: Issuer = {
@@ -148,6 +151,7 @@ export async function buildApiServer(
     random,
     admissions: admissionsFor(dependencies),
     authorize,
+    permissionVersions: unchanged,
   })
   const book = openAccessKeyIndex({
     internalClient: registry.internalClient,
@@ -234,6 +238,7 @@ export async function openFront(
       authorizer: openDoor,
       guard,
       audit,
+      permissionVersions: unchanged,
       permissionsChanged: () => () => {},
       warningFor: () => undefined,
       ownKey: () => undefined,

@@ -105,7 +105,8 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       kind,
       failed,
       keep: object => ({ kind, object: object as StoredRole['object'] }),
-      changed: (ref, now) => {
+      changed: (ref, now, before) => {
+        if ([now, before].every(one => !one || isInert(one.object))) return
         const slot = slotOf(kind.kind, ref)
         if (now && !isInert(now.object)) roles.set(slot, now)
         else roles.delete(slot)
@@ -122,6 +123,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       failed,
       keep: object => readBinding(kind, object),
       changed: (_, now, before) => {
+        if ([now, before].every(one => !one || isEmpty(one))) return
         if (before) enter(before, false)
         if (now) enter(now, true)
         forget()
@@ -259,6 +261,8 @@ const slotOf = (kind: string, { namespace, name }: Ref) => `${kind}/${namespace}
  */
 const isInert = ({ metadata }: Resource) =>
   metadata.labels?.[mirrorLabel] !== undefined || metadata.deletionTimestamp !== undefined
+
+const isEmpty = ({ users, groups }: Bound) => users.length + groups.length === 0
 
 function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
