@@ -197,7 +197,7 @@ function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller
   }
   if (because === undefined)
     throw forbiddenPath(
-      `User "${caller.username}" cannot ${act.verb} at ${describeTarget(target)}: the scope of the token is ${JSON.stringify(caller.scope).slice(0, 512)}`,
+      `User "${caller.username}" cannot ${act.verb} in ${describeTarget(target)}: the scope of the token or access key is ${JSON.stringify(caller.scope).slice(0, 512)}`,
     )
 }
 

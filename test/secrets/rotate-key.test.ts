@@ -68,7 +68,7 @@ describe('platform storage', () => {
   test('status counts the values per encryption key', async () => {
     const { code, out } = await run('status')
     assert.equal(code, 0)
-    assert.match(out, new RegExp(`^${ids()[0]} +seals +\\d{2,}$`, 'm'))
+    assert.match(out, new RegExp(`^${ids()[0]} +encrypts +\\d{2,}$`, 'm'))
     assert.match(out, /all values are encrypted with the first key/)
   })
 
