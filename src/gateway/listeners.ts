@@ -44,9 +44,7 @@ export async function openListeners(first: GatewayConfig, options: GatewayListen
       const own = [...listeners].find(({ listener }) => Number(new URL(listener.url).port) === port)
       const holder = own && `this gateway, which keeps ${own.address} open until it is restarted`
       const why = listenError(address, error as Error, holder)
-      throw new UsageError([
-        `${file}: ${what}: ${why}; ${own ? 'restart the gateway, or set' : 'set'} ${what} to another HOST:PORT`,
-      ])
+      throw new UsageError([`${file}: ${what}: ${why}; set ${what} to another HOST:PORT`])
     }
   }
   const statusOf = ({ status = 'off' }: GatewayConfig) => (status === 'off' ? undefined : status)

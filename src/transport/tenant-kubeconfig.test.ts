@@ -54,7 +54,7 @@ test('file paths are rejected, each with its field; inline data is not; allowFil
     user: { 'client-certificate': 'c.crt', 'client-key': '../c.key', tokenFile: '/var/run/secrets/token' },
   }
   assert.deepEqual(
-    problemsOf(files).map(problem => problem.slice(0, problem.indexOf(', and'))),
+    problemsOf(files).map(problem => problem.slice(0, problem.indexOf(', but'))),
     [
       'v.yaml: cluster "c" names the file "/etc/kubernetes/pki/ca.crt" (certificate-authority)',
       'v.yaml: user "admin@vc" names the file "c.crt" (client-certificate)',

@@ -59,7 +59,7 @@ test('a server of the CA is reached, with the token; another CA, another name an
   await assert.rejects(open({ server, namespace: 'x', insecure: false })(), refused(503, /certificate is not trusted/))
   await assert.rejects(
     open({ ...usual, server, serverName: 'other' })(),
-    refused(503, /for another name: set tls-server-name/),
+    refused(503, /for another host name: use that name, or set tls-server-name/),
   )
   assert.equal((await open({ server, namespace: 'x', insecure: true })()).status, 200)
 })

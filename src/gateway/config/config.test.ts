@@ -63,7 +63,7 @@ spaces: [{name: s, project: web, cluster: prd, namespace: a}]
     /issuer.url must be an https URL without a trailing slash/,
     /status must be HOST:PORT or off/,
     /identity.userPrefix must consist of .* must not start with system:/,
-    /identity.groupPrefix must be/,
+    /identity.groupPrefix must consist of/,
     /limits.share must be a percentage/,
     /clusters\[0\] requires either kubeconfig or inCluster/,
     /clusters: duplicate name "prod"/,
