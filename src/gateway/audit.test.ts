@@ -112,7 +112,7 @@ test('an unusable log, policy or salt is reported and changes nothing', async t 
   await assert.rejects(audit.prepare(configOf('first.log', { policy: 'none.yaml' })), says(/audit\.policy: /))
   await assert.rejects(
     audit.prepare(configOf('first.log', { salt: 'none.salt' })),
-    says(/audit\.salt: .*is not a salt/),
+    says(/audit\.salt: .*is not a valid salt/),
   )
   record('after')
   await audit.close()

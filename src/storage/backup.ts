@@ -85,7 +85,7 @@ function* records({
   }
 }
 
-const damaged = (what: string) => new DamagedError(`wrong checksum of ${what}`)
+const damaged = (what: string) => new DamagedError(`${what} has a wrong checksum`)
 
 const NEWEST = `
   SELECT * FROM log WHERE gap > 0 AND id IN (SELECT max(id) FROM log GROUP BY bucket, namespace, name) ORDER BY id`

@@ -122,7 +122,7 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     gateway.write({ clusters: [half], issuer: { url: called, ca: 'service-ca.crt' } })
     await says(
       gateway,
-      /reload failed, .*keeping the previous configuration: .*issuer\.url: the issuer at https:\/\/localhost:\d+ identifies itself as/,
+      /reload failed .*keeping the previous configuration: .*issuer\.url: the issuer at https:\/\/localhost:\d+ identifies itself as/,
     )
     const misled = await startGateway(service, { issuer: { url: called, ca: 'service-ca.crt' } })
     t.after(() => misled.stop())

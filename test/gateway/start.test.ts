@@ -169,13 +169,16 @@ describe('platform gateway', () => {
     assert.equal(unbound.code, 2)
     assert.match(
       unbound.stderr,
-      /service\.keyFile: .*agent\.key does not have the role platform-gateway: run kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod: /,
+      /service\.keyFile: .*agent\.key does not have the role platform-gateway: .*; to grant it, run kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod$/m,
     )
     assert.ok(!unbound.stderr.includes('scope role'), unbound.stderr)
     put('agent.key', (await invite(service, 'admin', roles('workspace'))).key)
     const confined = await check({})
     assert.equal(confined.code, 2)
-    assert.match(confined.stderr, /service\.keyFile: the scope of the access key in .*agent\.key .* scope role agent: /)
+    assert.match(
+      confined.stderr,
+      /service\.keyFile: the scope of the access key in .*agent\.key is too narrow .* scope role agent$/m,
+    )
     assert.ok(!confined.stderr.includes('clusterrolebinding'), confined.stderr)
   })
 

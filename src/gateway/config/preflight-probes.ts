@@ -14,7 +14,7 @@ import type { Service } from '../auth/control-plane.ts'
 import { isAboutCertificates } from '../proxy/backend.ts'
 import type { GatewayConfig } from './schema.ts'
 
-/** `away`: targets that are unreachable now. */
+/** `unreachable`: targets that may respond later. */
 export type PreflightReport = {
   readonly problems: string[]
   readonly warnings: string[]
@@ -82,9 +82,9 @@ export async function probeService(
 /** Either the key's scope is too narrow, or its user lacks the role. */
 async function refusalOf(service: Service, keyFile: string, { message, details }: ApiError): Promise<string> {
   if (details?.causes?.some(({ reason }) => reason === 'KeyScopeDenied'))
-    return `the scope of the access key in ${keyFile} is too narrow for a gateway: use a key with the scope role agent: ${message}`
+    return `the scope of the access key in ${keyFile} is too narrow for a gateway: ${message}; use a key with the scope role agent`
   const user = await userOf(service)
-  return `the user of the access key in ${keyFile} does not have the role platform-gateway: run kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user ?? 'USER'}: ${message}`
+  return `the user of the access key in ${keyFile} does not have the role platform-gateway: ${message}; to grant it, run kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user ?? 'USER'}`
 }
 
 async function userOf({ resources }: Service): Promise<string | undefined> {

@@ -105,14 +105,14 @@ test('the changed file is named, and the gateway reports outdated files until it
   await seconds(4)
   assert.equal(says(), 'up to date')
   const [first, second, third] = told
-  assert.deepEqual([first, told.length], [`configuration reloaded, ${one} changed`, 3])
+  assert.deepEqual([first, told.length], [`configuration reloaded (changed: ${one})`, 3])
   assert.ok(
     second?.startsWith(
-      `configuration reload failed, ${one}, ${join(dirname(file), 'two')} changed, keeping the previous configuration:`,
+      `configuration reload failed (changed: ${one}, ${join(dirname(file), 'two')}), keeping the previous configuration:`,
     ),
     second,
   )
-  assert.equal(third, `configuration reloaded, ${file}, ${one}, ${join(dirname(file), 'two')} changed`)
+  assert.equal(third, `configuration reloaded (changed: ${file}, ${one}, ${join(dirname(file), 'two')})`)
 })
 
 test('a CA that is created while a configuration is activated is not a change of it', async t => {

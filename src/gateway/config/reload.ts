@@ -84,7 +84,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       reloads.failingSince = undefined
       lastError = lastRenewError = ''
       used = seen = settledStamps(seen, loaded.files)
-      following.info(`configuration reloaded, ${which} changed`)
+      following.info(`configuration reloaded (changed: ${which})`)
       cleanUp(following, () => next.use())
       cleanUp(following, () => change?.done())
     } catch (error) {
@@ -94,7 +94,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       retryAt = performance.now() + retryAfter
       const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
       if (why !== lastError)
-        following.error(`configuration reload failed, ${which} changed, keeping the previous configuration: ${why}`)
+        following.error(`configuration reload failed (changed: ${which}), keeping the previous configuration: ${why}`)
       lastError = why
       await renew(following)
     }

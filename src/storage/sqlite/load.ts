@@ -55,7 +55,7 @@ export function loadLog(file: string, watchCache: WatchCache, isChecked = false)
   if (damaged.length === 0) return
   const named = `${damaged.slice(0, maxListed).join(', ')}${damaged.length > maxListed ? ' and others' : ''}`
   throw new DamagedError(
-    `wrong checksum of ${damaged.length} ${damaged.length === 1 ? 'record' : 'records'} (${named})`,
+    `${damaged.length} ${damaged.length === 1 ? 'record has' : 'records have'} a wrong checksum (${named})`,
   )
 }
 
