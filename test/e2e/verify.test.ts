@@ -112,10 +112,10 @@ describe('verify', { timeout: 120_000 }, () => {
     const first = whole.indexOf(10) + 1
     const second = first + 4 + whole.readUInt32BE(first)
     const both = spoiled(flipped(first + 100, second + 100))
-    assert.match(both.stdout, /^piece 1 was changed, .*\npiece 2 was changed, .*\n$/)
+    assert.match(both.stdout, /^chunk 1 was modified .*\nchunk 2 was modified .*\n$/)
     assert.match(both.stderr, /2 problems .*restore fails/)
     const one = spoiled(flipped(second + 100))
-    assert.match(one.stdout, /^piece 2 was changed, .*\n$/)
+    assert.match(one.stdout, /^chunk 2 was modified .*\n$/)
     assert.match(one.stderr, /1 problem in/)
     assert.match(spoiled(whole.subarray(0, -10)).stdout, /the backup is truncated/)
     assert.match(spoiled(whole.subarray(0, second)).stdout, /chunk 1 was modified or truncated/)
