@@ -181,7 +181,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     permissionVersions: rights.versions,
   })
   const internalClient = recorded?.(registry.internalClient) ?? registry.internalClient
-  const following = (what: string) => (error: unknown) => failed(`following ${what}`, error)
+  const following = (what: string) => (error: unknown) => failed(`watching ${what}`, error)
   const keyIndex = openAccessKeyIndex({
     maxTTL: maxKeyTTL ? maxKeyTTL * 1000 : undefined,
     internalClient: registry.internalClient,

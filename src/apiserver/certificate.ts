@@ -30,7 +30,7 @@ function fromFiles({ settings, failed }: CertificateOptions): WithCa {
     const source = fileCertificate({
       certificate,
       key,
-      failed: error => failed('reading the new certificate', error),
+      failed: error => failed('reloading the certificate', error),
     })
     return withCa(source, source.current.certificate)
   } catch (error) {

@@ -71,7 +71,7 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     now,
     isLocal: true,
     changed: () => streams.recheck(),
-    failed: failed('following revocations'),
+    failed: failed('watching revocations'),
   })
   const streams: ActiveRequests = openActiveRequests({
     revocations: () => revocations,

@@ -91,7 +91,7 @@ export function startReencryption({ apiServer, store, ring, read, metrics, log, 
       log.info({ key: next.keys[0]?.id, keys: next.keys.length }, 'key ring changed, re-encrypting')
       reseal.begin()
     } catch (error) {
-      failed('using the changed key ring', error) // keep the previous ring
+      failed('reloading the key ring', error) // keep the previous ring
     }
   }
   const timer = ring.from.startsWith('env:') ? undefined : setInterval(check, checkEvery).unref()

@@ -8,15 +8,15 @@ import type { Store } from '../storage/store.ts'
 
 export function gaugeApiServer(metrics: Metrics, store: Store, limits: InflightLimits, guard: UnknownKeyLimiter): void {
   const started = Date.now() / 1000 - process.uptime()
-  metrics.gauge('apiserver_storage_objects', 'Objects stored, by resource.', () =>
+  metrics.gauge('apiserver_storage_objects', 'Stored objects by resource.', () =>
     kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),
   )
-  metrics.gauge('apiserver_current_inflight_requests', 'Requests under way, by kind.', () => [
+  metrics.gauge('apiserver_current_inflight_requests', 'Requests in flight, by kind.', () => [
     [{ request_kind: 'readOnly' }, limits.current.read],
     [{ request_kind: 'mutating' }, limits.current.write],
   ])
-  metrics.gauge('apiserver_longrunning_requests', 'Watches open.', () => [[{ verb: 'WATCH' }, limits.current.watch]])
-  metrics.readCounter('platform_requests_refused_total', 'Requests answered 429, by why.', () => [
+  metrics.gauge('apiserver_longrunning_requests', 'Open watches.', () => [[{ verb: 'WATCH' }, limits.current.watch]])
+  metrics.readCounter('platform_requests_refused_total', 'Requests rejected with 429, by reason.', () => [
     [{ reason: 'full' }, limits.stats.full],
     [{ reason: 'share' }, limits.stats.share],
     [{ reason: 'rate' }, limits.stats.rate],

@@ -47,7 +47,7 @@ export type RunOptions = {
 export async function runApiServer(run: RunOptions): Promise<void> {
   const { settings, env, version, log, print, waitForShutdown } = run
   const directory = resolve(settings.data)
-  const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed; trying again`)
+  const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed, retrying`)
   const now = Date.now
   openDirectory(directory)
   checkPermission(directory)

@@ -56,7 +56,7 @@ function splitLeadingFlags(rows: readonly Row[], args: readonly string[]) {
 function checkLeadingFlags({ words, ownFlags, flags }: Command, leading: readonly string[]): void {
   if (ownFlags && !Object.keys(flags).length)
     throw new UsageError([
-      `${leading[0]} cannot stand before ${words.join(' ')}, which passes its arguments on; set PLATFORM_CONTEXT to choose the context`,
+      `${leading[0]} is not allowed before ${words.join(' ')}, which passes on all its arguments; set PLATFORM_CONTEXT to choose the context`,
     ])
 }
 

@@ -60,7 +60,7 @@ test('an invalid gateway.yaml is rejected, whether a flag, a variable or the fil
     [missing, /cannot read \S+none\.yaml: there is no such file/],
     [
       given,
-      /gateway\.yaml:3:1: listen is for a gateway of its own[\s\S]*spaces\[0\]\.name is missing[\s\S]*cannot read \S+prod\.kubeconfig: there is no such file/,
+      /gateway\.yaml:3:1: listen is only for a standalone gateway[\s\S]*spaces\[0\]\.name is missing[\s\S]*cannot read \S+prod\.kubeconfig: there is no such file/,
     ],
   ] as const) {
     assert.match(await problemsOf(['--gateway-config', named]), expected)
@@ -74,7 +74,7 @@ test('problems of the gateway.yaml and the audit policy are reported together', 
   const args = ['--gateway-config', file('gateway.yaml', full), '--audit-policy', file('none')]
   const problems = await problemsOf(args)
   assert.match(problems, /^audit\.policy: cannot read \S+none: there is no such file$/m)
-  assert.match(problems, /listen is for a gateway of its own/)
+  assert.match(problems, /listen is only for a standalone gateway/)
   assert.doesNotMatch(await problemsOf([...args, '--audit-log', 'off']), /audit/)
 })
 

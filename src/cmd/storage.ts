@@ -30,14 +30,14 @@ export async function storageStatus(args: readonly string[], env: Env): Promise<
   const found = seals()
   const [first] = keys
   const lines = keys.map(
-    ({ id }) => `${id.padEnd(14)}${(id === first?.id ? 'seals' : 'opens').padEnd(9)}${found.get(id) ?? 0}`,
+    ({ id }) => `${id.padEnd(14)}${(id === first?.id ? 'encrypts' : 'decrypts').padEnd(9)}${found.get(id) ?? 0}`,
   )
   const missing = [...found].filter(([id]) => !keys.some(key => key.id === id))
   const waiting = [...found].reduce((sum, [id, count]) => (id === first?.id ? sum : sum + count), 0)
   console.log(
     [
       `key ring ${from}`,
-      `${'KEY'.padEnd(14)}${'DOES'.padEnd(9)}VALUES`,
+      `${'KEY'.padEnd(14)}${'USE'.padEnd(9)}VALUES`,
       ...lines,
       ...missing.map(([id, count]) => `${id.padEnd(14)}${'MISSING'.padEnd(9)}${count}`),
       waiting === 0

@@ -46,7 +46,7 @@ export function startAccessRoles({ resources, kinds, failed }: AccessRolesOption
       kind,
       counts: mentions('access', 'clusterRoles'),
       keep: fingerprint,
-      failed: error => failed(`following ${kind.plural}`, error),
+      failed: error => failed(`watching ${kind.plural}`, error),
       changed: (ref, now = '', before = '') => {
         if (now === before) return
         const slot = `${kind.plural}/${ref.namespace}/${ref.name}`

@@ -44,7 +44,7 @@ export function startAggregation({ resources, failed }: AggregationOptions): {
     resources,
     kind: ClusterRole,
     keep: object => object as StoredRole,
-    failed: error => failed('following cluster roles', error),
+    failed: error => failed('watching cluster roles', error),
     changed: ({ name }, now, before) => {
       if (isAggregated(now)) aggregated.add(name)
       else aggregated.delete(name)

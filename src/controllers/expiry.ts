@@ -55,7 +55,7 @@ export function startExpiry({ resources, now, lastActivity, maxTTL, failed }: Ex
     // Without a maximum, what has no ttl never ends, and need not be parsed.
     counts: maxTTL === undefined ? mentions('ttl') : () => true,
     keep: object => object,
-    failed: error => failed('following access keys', error),
+    failed: error => failed('watching access keys', error),
     changed: ({ name }, key) => {
       if (key && endOf(key) !== undefined) loop.add(name)
     },

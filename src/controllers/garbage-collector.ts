@@ -73,7 +73,7 @@ export function startGarbageCollector({ resources, kinds, now, failed }: Garbage
       listed: () => {
         for (const uid of nodes.keys()) loop.add(uid)
       },
-      failed: error => failed(`following ${kind.plural}`, error),
+      failed: error => failed(`watching ${kind.plural}`, error),
     }),
   )
   const ready = Promise.all(informers.map(informer => informer.ready)).then(() => {

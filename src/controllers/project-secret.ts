@@ -79,7 +79,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
       await sync(options, { namespace, name })
       return undefined
     },
-    failed: (slot, error) => failed(`following the source of project secret ${slot}`, error),
+    failed: (slot, error) => failed(`copying the source of project secret ${slot}`, error),
   })
   const follow = (slot: string, now: Following | undefined, before: Following | undefined) => {
     if (before?.source) {
@@ -118,7 +118,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
     counts: mentions('sharedSecretRef'),
     keep: followingOf,
     changed: (ref, now, before) => follow(slotOf(ref), now, before),
-    failed: error => failed('following project secrets', error),
+    failed: error => failed('watching project secrets', error),
   })
   // Secrets without followers are ignored and never parsed.
   const sources = startInformer({
@@ -131,7 +131,7 @@ export function startProjectSecrets(options: ProjectSecretOptions): {
     listed: () => {
       for (const slot of following.keys()) loop.add(slot)
     },
-    failed: error => failed('following shared secrets', error),
+    failed: error => failed('watching shared secrets', error),
   })
   const unfollow = permissionsChanged(affects => void check(affects))
   const timer = setInterval(() => void check(), checkEvery).unref()

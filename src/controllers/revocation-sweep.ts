@@ -42,7 +42,7 @@ export function startRevocationSweep({ resources, now, failed }: RevocationSweep
       const owner = name.startsWith(ofOwners) ? name.slice(ofOwners.length) : undefined
       for (const covered of byOwner.get(owner ?? '') ?? []) loop.add(covered)
     },
-    failed: error => failed('following revocations', error),
+    failed: error => failed('watching revocations', error),
   })
   const loop = startLoop({
     reconcile: async name => {

@@ -42,7 +42,7 @@ export function startRotationOverlap({ resources, write, now, failed }: Rotation
     kind: OwnedAccessKey,
     counts: mentions('previous'),
     keep: object => object,
-    failed: error => failed('following access keys', error),
+    failed: error => failed('watching access keys', error),
     changed: ({ name }, key) => {
       if (key && untilOf(key) !== undefined) loop.add(name)
     },

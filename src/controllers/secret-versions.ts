@@ -63,7 +63,7 @@ export function startSecretVersions({ resources, max, days, now, gone, failed }:
       else histories.delete(uid)
       if (next) loop.add(uid)
     },
-    failed: error => failed('following versions of secrets', error),
+    failed: error => failed('watching versions of secrets', error),
   })
   // An orphaned version has lost the reference by which the garbage collector would find it.
   const owners = secrets.map(kind =>
@@ -79,7 +79,7 @@ export function startSecretVersions({ resources, max, days, now, gone, failed }:
       listed: () => {
         for (const uid of histories.keys()) loop.add(uid)
       },
-      failed: error => failed(`following ${kind.plural}`, error),
+      failed: error => failed(`watching ${kind.plural}`, error),
     }),
   )
   const informers = [versions, ...owners]

@@ -38,7 +38,7 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
     kind: SigningKey,
     keep: () => undefined,
     changed: () => loop.add(rotation),
-    failed: error => failed('following signing keys', error),
+    failed: error => failed('watching signing keys', error),
   })
 
   async function rotate(): Promise<void> {

@@ -58,7 +58,7 @@ export function startTeamReferences({ resources, kinds, teamUid, failed }: TeamR
       counts: ({ json }) => namesTeams.test(latin1(json)),
       keep: object => ({ kind, ref: refOf(object), teams: openTeams(kind, object) }),
       changed: (ref, now) => follow(`${kind.plural}/${ref.namespace}/${ref.name}`, now),
-      failed: error => failed(`following ${kind.plural}`, error),
+      failed: error => failed(`watching ${kind.plural}`, error),
     }),
   )
   const teams = startInformer({
@@ -69,7 +69,7 @@ export function startTeamReferences({ resources, kinds, teamUid, failed }: TeamR
     changed: ({ name }) => {
       for (const slot of waiting.get(name) ?? []) loop.add(slot)
     },
-    failed: error => failed('following teams', error),
+    failed: error => failed('watching teams', error),
   })
   return {
     ready: Promise.all([...referring, teams].map(informer => informer.ready)).then(() => {}),

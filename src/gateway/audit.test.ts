@@ -107,12 +107,12 @@ test('an unusable log, policy or salt is reported and changes nothing', async t 
   put('none.yaml', 'kind: Nothing')
   put('none.salt', 'short')
   const says = (words: RegExp) => (error: unknown) => error instanceof UsageError && words.test(error.message)
-  await assert.rejects(audit.prepare(configOf('directory')), says(/audit\.log: .*directory cannot be written: EISDIR/))
-  await assert.rejects(audit.prepare(configOf('missing/audit.log')), says(/audit\.log: .*cannot be written: ENOENT/))
+  await assert.rejects(audit.prepare(configOf('directory')), says(/audit\.log: cannot write .*directory: EISDIR/))
+  await assert.rejects(audit.prepare(configOf('missing/audit.log')), says(/audit\.log: cannot write .*: ENOENT/))
   await assert.rejects(audit.prepare(configOf('first.log', { policy: 'none.yaml' })), says(/audit\.policy: /))
   await assert.rejects(
     audit.prepare(configOf('first.log', { salt: 'none.salt' })),
-    says(/audit\.salt: .*is not a salt/),
+    says(/audit\.salt: .*is not a valid salt/),
   )
   record('after')
   await audit.close()

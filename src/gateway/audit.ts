@@ -100,7 +100,7 @@ export function checkAuditLog(config: GatewayConfig, file: string): string[] {
     const isThere = statSync(destination, { throwIfNoEntry: false })
     if (isThere?.isDirectory()) return problem('it is a directory')
     if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
-      return problem(`there is no directory ${directory}`)
+      return problem(`the directory ${directory} does not exist`)
     accessSync(isThere ? destination : directory, isThere ? constants.W_OK : constants.W_OK | constants.X_OK)
     return []
   } catch (error) {
@@ -117,5 +117,5 @@ function saltOf({ audit = {} }: GatewayConfig, file: string): Buffer | undefined
 }
 
 const unopened = (file: string, destination: string) => (error: unknown) => {
-  throw new UsageError([`${file}: audit.log: ${destination} cannot be written: ${(error as Error).message}`])
+  throw new UsageError([`${file}: audit.log: cannot write ${destination}: ${(error as Error).message}`])
 }

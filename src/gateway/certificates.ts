@@ -102,7 +102,7 @@ export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefi
   })
   // Somebody may be replacing both files. A new CA would overwrite one of them.
   if (own && missing.length === 1)
-    problems.push('ca.crt and ca.key are both required; without both, the gateway creates them')
+    problems.push('only one of ca.crt and ca.key exists: add the other, or remove both to let the gateway create a CA')
   const [certificatePath = '', keyPath = ''] = paths
   if (problems.length === 0)
     problems.push(...pairProblems({ certificate, key }, { certificate: certificatePath, key: keyPath }))

@@ -189,7 +189,7 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
 }
 
 /** The scope is checked before the existence of the target (D33). */
-function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller }: Principal): void {
+function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller, jti }: Principal): void {
   const because = allows(caller.scope, { ...(target as Target), act })
   if (auditContext) {
     auditContext.allowed = because !== undefined
@@ -197,7 +197,7 @@ function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller
   }
   if (because === undefined)
     throw forbiddenPath(
-      `User "${caller.username}" cannot ${act.verb} at ${describeTarget(target)}: the scope of the token is ${JSON.stringify(caller.scope).slice(0, 512)}`,
+      `User "${caller.username}" cannot ${act.verb} in ${describeTarget(target)}: the scope of the ${jti === undefined ? 'access key' : 'token'} is ${JSON.stringify(caller.scope).slice(0, 512)}`,
     )
 }
 

@@ -18,7 +18,10 @@ export function checksOf({ keySet, revocations, reloads, staleFeedReason, shutti
   const ping = { name: 'ping', failure: () => undefined }
   const keys = {
     name: 'keys',
-    failure: () => (keySet.age() === Number.POSITIVE_INFINITY ? 'no keys of the issuer yet' : undefined),
+    failure: () =>
+      keySet.age() === Number.POSITIVE_INFINITY
+        ? 'the gateway has not fetched the signing keys of the issuer yet'
+        : undefined,
     about: () => describeAge(keySet.age()),
   }
   const feed = { name: 'revocations', failure: staleFeedReason, about: () => describeAge(revocations.age()) }
@@ -29,8 +32,8 @@ export function checksOf({ keySet, revocations, reloads, staleFeedReason, shutti
     about: () => {
       const { failingSince, isBehind } = reloads
       if (failingSince !== undefined)
-        return `changed files are unusable since ${secondsOf(now() - failingSince)}; keeping the previous configuration`
-      return isBehind ? 'files have changed, and are used once they rest and can be' : 'as the file says'
+        return `reload has been failing for ${secondsOf(now() - failingSince)}; keeping the previous configuration`
+      return isBehind ? 'files have changed, reload pending' : 'up to date'
     },
   }
   const shutdown = { name: 'shutdown', failure: () => (shuttingDown.aborted ? 'shutting down' : undefined) }
@@ -40,4 +43,5 @@ export function checksOf({ keySet, revocations, reloads, staleFeedReason, shutti
 const secondsOf = (milliseconds: number) => `${Math.round(milliseconds / 1000)} s`
 
 /** The age of the last contact with the management API (D33). */
-const describeAge = (age: number) => (age === Number.POSITIVE_INFINITY ? 'never heard' : `heard ${secondsOf(age)} ago`)
+const describeAge = (age: number) =>
+  age === Number.POSITIVE_INFINITY ? 'no contact yet' : `last contact ${secondsOf(age)} ago`

@@ -36,7 +36,7 @@ test('an address that is in use is reported with its setting', async t => {
   const listen = () => listenHttp({ host: '127.0.0.1', port: 0 }, () => {})
   const taken = () => listenHttp({ host: '127.0.0.1', port }, () => {})
   const says = (setting: string) => ({
-    message: `gateway.yaml: ${setting}: cannot listen on 127.0.0.1:${port}: in use by another program; choose another address with ${setting}: HOST:PORT`,
+    message: `gateway.yaml: ${setting}: cannot listen on 127.0.0.1:${port}: in use by another program; set ${setting} to another HOST:PORT`,
   })
   const options = { file: 'gateway.yaml', listen, listenStatus: taken, info: () => {} }
   const address = `127.0.0.1:${port}`
@@ -52,17 +52,20 @@ test('an address that the gateway itself uses under another name is reported as 
   const port = await freePort()
   const [first, again] = [`127.0.0.1:${port}`, `127.1:${port}`]
   const own = new RegExp(
-    `cannot listen on ${again}: in use by the gateway itself, which listens at ${first} until it is restarted; choose`,
+    `cannot listen on ${again}: in use by this gateway, which keeps ${first} open until it is restarted; set (listen|status) to another HOST:PORT`,
   )
   const doors = await openListeners({ listen: first }, options)
   t.after(() => doors.close(0))
   await assert.rejects(doors.prepare({ listen: again }), own)
   await assert.rejects(doors.prepare({ listen: first, status: again }), own)
   for (const [address, why] of [
-    ['192.0.2.77:9443', /listen: cannot listen on 192\.0\.2\.77:9443: not an address of this machine; choose another/],
+    [
+      '192.0.2.77:9443',
+      /listen: cannot listen on 192\.0\.2\.77:9443: not an address of this machine; set listen to another/,
+    ],
     [
       'nobody.invalid:9443',
-      /listen: cannot listen on nobody\.invalid:9443: (unknown host name|the host name cannot be resolved at the moment); choose/,
+      /listen: cannot listen on nobody\.invalid:9443: (unknown host name|the host name cannot be resolved at the moment); set listen/,
     ],
   ] as const)
     await assert.rejects(doors.prepare({ listen: address }), why)

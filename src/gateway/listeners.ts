@@ -42,9 +42,9 @@ export async function openListeners(first: GatewayConfig, options: GatewayListen
     } catch (error) {
       const { port } = addressOf(address)
       const own = [...listeners].find(({ listener }) => Number(new URL(listener.url).port) === port)
-      const holder = own && `the gateway itself, which listens at ${own.address} until it is restarted`
+      const holder = own && `this gateway, which keeps ${own.address} open until it is restarted`
       const why = listenError(address, error as Error, holder)
-      throw new UsageError([`${file}: ${what}: ${why}; choose another address with ${what}: HOST:PORT`])
+      throw new UsageError([`${file}: ${what}: ${why}; set ${what} to another HOST:PORT`])
     }
   }
   const statusOf = ({ status = 'off' }: GatewayConfig) => (status === 'off' ? undefined : status)
@@ -95,7 +95,7 @@ export async function openListeners(first: GatewayConfig, options: GatewayListen
         done() {
           if (nextMain) closeListener(before.main, drainWithin)
           if (isStatusMoved && before.status) closeListener(before.status, 1000)
-          info(`it listens at ${urls()} from now on`)
+          info(`now listening at ${urls()}`)
         },
       }
     },

@@ -20,31 +20,33 @@ type Gauged = {
 
 /** Returns a function to call for every request. */
 export function observeGateway(metrics: Metrics, { revocations, streams, keysAge, reloads }: Gauged) {
-  const requests = metrics.counter('gateway_requests_total', 'Requests by where they went and how they were answered.')
+  const requests = metrics.counter('gateway_requests_total', 'Requests by target and status code.')
   const duration = metrics.histogram(
     'gateway_request_duration_seconds',
     'Duration of requests other than streams.',
     buckets,
   )
   const seconds = (milliseconds: number) => Math.min(milliseconds / 1000, Number.MAX_SAFE_INTEGER)
-  metrics.gauge('gateway_open_requests', 'Requests and streams under way.', () => [[{}, streams.open]])
+  metrics.gauge('gateway_open_requests', 'Requests and streams in flight.', () => [[{}, streams.open]])
   metrics.readCounter(
     'gateway_cut_total',
     'Streams closed because their token or key was no longer valid, or could not be checked.',
     () => [[{}, streams.cut]],
   )
-  metrics.gauge('gateway_revocations', 'Revocations known.', () => [[{}, revocations.size]])
+  metrics.gauge('gateway_revocations', 'Known revocations.', () => [[{}, revocations.size]])
   metrics.gauge('gateway_revocations_age_seconds', 'Time since the last contact with the revocation feed.', () => [
     [{}, seconds(revocations.age())],
   ])
-  metrics.gauge('gateway_key_set_age_seconds', 'Time since the keys of the issuer were last fetched.', () => [
-    [{}, seconds(keysAge())],
-  ])
+  metrics.gauge(
+    'gateway_key_set_age_seconds',
+    'Time since the gateway last fetched the signing keys of the issuer.',
+    () => [[{}, seconds(keysAge())]],
+  )
   metrics.readCounter('gateway_reloads_total', 'Configuration reloads, by result.', () => [
     [{ result: 'used' }, reloads.used],
     [{ result: 'failed' }, reloads.failed],
   ])
-  metrics.gauge('gateway_reload_failing', 'Whether changed files are unusable.', () => [
+  metrics.gauge('gateway_reload_failing', 'Whether the configuration reload is failing.', () => [
     [{}, reloads.failingSince === undefined ? 0 : 1],
   ])
   const known = new Map<string, (by: number) => void>()

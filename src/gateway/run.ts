@@ -78,7 +78,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   const reports = openUsageReporter({
     send: uses => trust.service().report(uses),
     now,
-    failed: failed('telling which keys were used'),
+    failed: failed('reporting the last use of access keys'),
   })
   const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
   const limits = openInflightLimits({ ...limitsOf(config), rate: 0, burst: 0, now })
@@ -156,7 +156,8 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   streams.close()
   trust.stop()
   const unreported = await reports.close()
-  if (unreported) log.warn(`the management API did not answer: the last use of ${unreported} keys was not reported`)
+  if (unreported)
+    log.warn(`cannot report the last use of ${unreported} access keys: the management API did not respond`)
   await listeners.closeStatus()
   await audit.close()
   trust.close()
@@ -191,14 +192,10 @@ function staleness(age: number, serveWithout: number): string | undefined {
   if (age <= serveWithout) return undefined
   return age === Number.POSITIVE_INFINITY
     ? 'the gateway has not received the list of revoked tokens yet'
-    : `the gateway has not received news about revoked tokens for ${Math.round(age / 1000)} s`
+    : `the gateway has had no contact with the revocation feed for ${Math.round(age / 1000)} s`
 }
 
 const missing = () => {
-  const status = statusOf(
-    unknownRoute(
-      'this is a gateway: signing in and whatever else is not about a cluster needs the URL of the service; ',
-    ),
-  )
+  const status = statusOf(unknownRoute('this is a gateway: to sign in, use the URL of the management API; '))
   return { code: 404, type: 'application/json', body: new TextEncoder().encode(`${JSON.stringify(status)}\n`) }
 }

@@ -92,7 +92,7 @@ async function counted(parser: (bytes: Buffer) => Body | Promise<Body>, bytes: B
     return await parser(bytes)
   } catch (error) {
     if (!(error instanceof TooManyValues)) throw error
-    throw tooLarge(`Request entity too large: it holds more than ${maxValues} values`)
+    throw tooLarge(`Request entity too large: it contains more than ${maxValues} values`)
   }
 }
 

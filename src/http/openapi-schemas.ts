@@ -87,8 +87,8 @@ const listMeta: JsonObject = {
   type: 'object',
   properties: {
     continue: string('Set when there are more objects; send it back to get them.'),
-    remainingItemCount: int64('How many objects follow, where that is known.'),
-    resourceVersion: string('The moment this list shows; a watch may start from it.'),
+    remainingItemCount: int64('Number of remaining objects, if known.'),
+    resourceVersion: string('Version of the list; a watch can start from it.'),
   },
 }
 

@@ -95,7 +95,7 @@ const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00])
 
 /** The object inside a Kubernetes protobuf envelope, as if it had come as JSON. Throws TooManyValues beyond `maxValues`. */
 export function readProtobuf(bytes: Buffer, maxValues: number): Json {
-  if (!bytes.subarray(0, magic.length).equals(magic)) throw broken('it does not begin with k8s\\0')
+  if (!bytes.subarray(0, magic.length).equals(magic)) throw broken('it does not start with k8s\\0')
   const reader: Reader = { bytes, at: magic.length, left: maxValues }
   const { type, raw } = readMessage(reader, bytes.length, envelope) as {
     type?: { apiVersion?: string; kind?: string }
@@ -132,7 +132,7 @@ function readMessage(reader: Reader, end: number, shape: Shape): { [key: string]
     } else if (wire === 1 || wire === 5) {
       reader.at += wire === 1 ? 8 : 4
       if (reader.at > end) throw broken('a field is longer than the message')
-    } else throw broken(`wire type ${wire} is not known`)
+    } else throw broken(`unknown wire type ${wire}`)
   }
   return out
 }

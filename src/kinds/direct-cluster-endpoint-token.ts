@@ -29,7 +29,7 @@ export const DirectClusterEndpointToken: KindOf<Token> = defineKind({
   singular: 'directclusterendpointtoken',
   namespaced: false,
   description:
-    'DirectClusterEndpointToken lets a client skip the central service and connect directly to a connected cluster.',
+    'DirectClusterEndpointToken lets a client skip the management API and connect directly to a connected cluster.',
   spec,
   status,
   verbs: ['create'],

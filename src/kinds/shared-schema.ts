@@ -37,7 +37,7 @@ const target = (description: string, fields: readonly string[]) =>
   )
 
 const role = struct(
-  'A managed permission, optionally confined.',
+  'A managed permission, optionally limited to projects or virtual clusters.',
   {
     role: oneOf(
       ['agent', 'vcluster', 'network-peer', 'platform-cli', 'workspace', 'metrics-writer', 'metrics-reader'],
@@ -55,7 +55,7 @@ const resourceRule = struct(
   {
     group: text('API group; empty is the core group.'),
     resources: list(text(''), 'Names such as <kind>, <kind>/<sub>, *, <kind>/*, */<sub>. Empty: all of the group.'),
-    resourceNames: list(text(''), 'Instance names; needs resources. Empty: every instance.'),
+    resourceNames: list(text(''), 'Instance names; requires resources. Empty: every instance.'),
   },
   [],
   closed,

@@ -18,7 +18,7 @@ export const SigningKey = defineKind({
       x: text('First coordinate.'),
       y: text('Second coordinate.'),
     }),
-    privateKey: text('The private half; sealed, and never shown.'),
+    privateKey: text('The private key, encrypted. Never shown.'),
   }),
   hidden: ['spec.privateKey'],
   sealed: ['spec.privateKey'],

@@ -76,7 +76,7 @@ export function openReencryption({ store, sealer, kinds, failed, wait = sleep }:
         await scan(now)
         run = now
       } catch (error) {
-        failed('sealing anew', error)
+        failed('re-encrypting stored values', error)
         await wait(tryAgainAfter)
       }
     }

@@ -7,7 +7,7 @@ import type { Store } from '../storage/store.ts'
 export function parseVersion(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
   if (!/^\d{1,16}$/.test(text) || !Number.isSafeInteger(Number(text)))
-    throw badRequest(`invalid resource version: ${JSON.stringify(text)}: it must be one that this server gave out`)
+    throw badRequest(`invalid resource version: ${JSON.stringify(text)}: it must be one that this server returned`)
   return Number(text)
 }
 

@@ -30,5 +30,7 @@ test('a backup record that is not JSON is an error, which does not quote it', ()
   const fields = Buffer.from('canary: a key')
   const sizes = Buffer.alloc(8)
   sizes.writeUInt32BE(fields.length, 0)
-  assert.throws(() => [...recordsIn(Buffer.concat([sizes, fields]))], { message: 'its fields are not JSON' })
+  assert.throws(() => [...recordsIn(Buffer.concat([sizes, fields]))], {
+    message: 'the fields of the record are not JSON',
+  })
 })

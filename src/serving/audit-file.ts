@@ -36,7 +36,7 @@ export async function openFileDestination(options: FileOptions): Promise<Destina
     const found = await handle.stat()
     // One that was there before may be open to others. A device is nobody's to close.
     if (found.isFile() && (found.mode & 0o777) !== 0o600)
-      await handle.chmod(0o600).catch(error => failed('making the audit log private', error))
+      await handle.chmod(0o600).catch(error => failed('restricting the permissions of the audit log', error))
     identity = `${found.dev}/${found.ino}`
     return found.size
   }

@@ -58,7 +58,7 @@ export function auditInto(sink: Sink, policy: Policy, options: Omit<AuditLogOpti
     hash: hashWith(salt ?? saltIn(saltFileIn(directory), true)),
     now,
     sourcesOf,
-    counted: metrics.counter('apiserver_audit_event_total', 'Audit events made.')({}),
+    counted: metrics.counter('apiserver_audit_event_total', 'Audit events generated.')({}),
   })
 }
 

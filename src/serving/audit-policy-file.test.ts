@@ -77,8 +77,11 @@ rules:
 })
 
 test('a policy without rules, an empty file, a duplicate key and invalid YAML are rejected', () => {
-  assert.match(problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy').join(), /rules: is empty/)
-  assert.match(problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []').join(), /rules: is empty/)
+  assert.match(problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy').join(), /rules: requires at least one rule/)
+  assert.match(
+    problemsOf('apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []').join(),
+    /rules: requires at least one rule/,
+  )
   assert.match(problemsOf('').join(), /not a map/)
   assert.match(problemsOf('kind: Policy\nkind: Policy').join(), /kind/)
   assert.equal(problemsOf('a: [').length, 1)

@@ -43,7 +43,7 @@ const mapOf =
     const problems = Object.entries(value).flatMap(([name, one]) => {
       const check = Object.hasOwn(fields, name) ? fields[name] : undefined
       if (check) return check(one, below(name))
-      return [`${below(name)}: no such field; there are ${Object.keys(fields).join(', ')}`]
+      return [`${below(name)}: unknown field; known fields: ${Object.keys(fields).join(', ')}`]
     })
     return [...problems, ...rule(value, at)]
   }
@@ -61,8 +61,8 @@ const isUrl: Check = (value, at) => {
   if (typeof value !== 'string') return isText(value, at)
   if (value === '*') return []
   return [
-    ...(value.startsWith('/') ? [] : [`${at}: ${what(value)} must begin with /`]),
-    ...(value.slice(0, -1).includes('*') ? [`${at}: ${what(value)} may have * as its last character only`] : []),
+    ...(value.startsWith('/') ? [] : [`${at}: ${what(value)} must start with /`]),
+    ...(value.slice(0, -1).includes('*') ? [`${at}: ${what(value)} may contain * only as its last character`] : []),
   ]
 }
 
@@ -71,9 +71,7 @@ const length = (value: Json | undefined) => (Array.isArray(value) ? value.length
 const isGroupResources = mapOf(
   { group: isGroup, resources: listOf(isText), resourceNames: listOf(isText) },
   (map, at) =>
-    length(map['resourceNames']) && !length(map['resources'])
-      ? [`${at}.resourceNames: needs resources beside it: names of what?`]
-      : [],
+    length(map['resourceNames']) && !length(map['resources']) ? [`${at}.resourceNames: requires resources`] : [],
 )
 
 const isStages = listOf(oneOf(stages))
@@ -91,9 +89,9 @@ const isRule = mapOf(
     omitManagedFields: isFlag,
   },
   (map, at) => [
-    ...(map['level'] === undefined ? [`${at}.level: is missing; one of ${levels.join(', ')}`] : []),
+    ...(map['level'] === undefined ? [`${at}.level: is missing; it must be one of ${levels.join(', ')}`] : []),
     ...(length(map['nonResourceURLs']) && (length(map['resources']) || length(map['namespaces']))
-      ? [`${at}.nonResourceURLs: a rule is about resources or about other URLs, not both`]
+      ? [`${at}.nonResourceURLs: cannot be combined with resources or namespaces; use two rules`]
       : []),
   ],
 )
@@ -113,7 +111,7 @@ const isPolicy = mapOf(
     // Kubernetes refuses it as well: most likely the rules stand elsewhere in the file.
     ...(length(map['rules']) || (map['rules'] !== undefined && !Array.isArray(map['rules']) && map['rules'] !== null)
       ? []
-      : ['rules: is empty; to record nothing say - level: None']),
+      : ['rules: requires at least one rule; to record nothing, use - level: None']),
   ],
 )
 

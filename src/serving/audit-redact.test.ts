@@ -257,6 +257,6 @@ test('the salt is created once, readable by its owner only, and an invalid file 
   assert.deepEqual(saltIn(file, false), made)
   assert.equal(statSync(file).mode & 0o777, 0o600)
   writeFileSync(file, 'short\n')
-  assert.throws(() => saltIn(file, true), /is not a salt/)
+  assert.throws(() => saltIn(file, true), /is not a valid salt/)
   rmSync(directory, { recursive: true })
 })

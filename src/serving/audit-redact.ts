@@ -17,7 +17,7 @@ export function hashWith(salt: Uint8Array): Hash {
 export function saltIn(file: string, mayMake: boolean): Buffer {
   if (mayMake) makeSalt(file)
   const salt = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex')
-  if (salt.length < 32) throw new Error(`${file} is not a salt: 64 hexadecimal characters are expected`)
+  if (salt.length < 32) throw new Error(`${file} is not a valid salt: expected 64 hexadecimal characters`)
   return salt
 }
 

@@ -125,7 +125,8 @@ export function openSink(options: SinkOptions): Sink {
       return true
     },
     get failure() {
-      if (overflowing && queue.bytes > queueBytes / 2) return problem ?? 'the log is not written as fast as lines come'
+      if (overflowing && queue.bytes > queueBytes / 2)
+        return problem ?? 'events arrive faster than the audit log can be written'
       return problem
     },
     async flush() {

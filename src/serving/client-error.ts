@@ -46,7 +46,7 @@ function endGently(socket: Duplex, last: string | Uint8Array): void {
 
 function refusalOf(code: string | undefined): ApiError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new ApiError(408, 'RequestTimeout', 'the request did not arrive within the time it has')
+    return new ApiError(408, 'RequestTimeout', 'the client did not send the complete request in time')
   return badRequest('the request is not valid HTTP')
 }
 

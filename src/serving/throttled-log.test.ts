@@ -17,7 +17,7 @@ test('the same failure is logged immediately, then after one, two, four minutes;
   failed(new TypeError('x is not a function'))
   time += 61_000
   failed(new TypeError('x is not a function'))
-  const text = 'asking failed; trying again'
+  const text = 'asking failed, retrying'
   assert.deepEqual(lines, [
     [0, `${text}: away`, {}],
     [60, `${text}: away`, { suppressed: 5 }],
@@ -43,8 +43,8 @@ test('recovery is logged once, with the duration, and only after a logged failur
   failed.worked()
   failed(new Error('away'))
   assert.deepEqual(lines, [
-    'asking failed; trying again: away',
-    'asking works again, after 74 s',
-    'asking failed; trying again: away',
+    'asking failed, retrying: away',
+    'asking recovered after 74 s',
+    'asking failed, retrying: away',
   ])
 })

@@ -37,12 +37,12 @@ export function openThrottledLog(log: Pick<Logger, 'info' | 'warn' | 'error'>, n
       const times = isNew || suppressed === 0 ? {} : { suppressed }
       suppressed = 0
       // A bug is logged with its stack.
-      if (isBug(error)) log.error({ ...times, err: error }, `${what} failed; trying again`)
-      else log.warn(times, `${what} failed; trying again: ${text}`)
+      if (isBug(error)) log.error({ ...times, err: error }, `${what} failed, retrying`)
+      else log.warn(times, `${what} failed, retrying: ${text}`)
     }
     const worked = () => {
       if (since === undefined) return
-      log.info(`${what} works again, after ${Math.round((now() - since) / 1000)} s`)
+      log.info(`${what} recovered after ${Math.round((now() - since) / 1000)} s`)
       since = undefined
       message = ''
     }

@@ -58,7 +58,7 @@ function* records({
     db.exec('BEGIN') // a consistent snapshot during concurrent writes
     const version = readMeta(db, 'version')
     if (version !== FILE_VERSION || readMeta(db, 'migrated') !== undefined)
-      throw new Error(`the database has format ${version}: start a server once, which brings it up to date`)
+      throw new Error(`the database has format ${version}: start the server once to upgrade it`)
     const top = db.prepare('SELECT coalesce(max(id), 0) AS id FROM log').get() as { id: number }
     const revision = Math.max(readMeta(db, 'floor') ?? 0, Math.floor(top.id / SLOTS))
     yield [['begin', revision, now()]]
@@ -85,7 +85,7 @@ function* records({
   }
 }
 
-const damaged = (what: string) => new DamagedError(`the checksum is wrong of ${what}`)
+const damaged = (what: string) => new DamagedError(`${what} has a wrong checksum`)
 
 const NEWEST = `
   SELECT * FROM log WHERE gap > 0 AND id IN (SELECT max(id) FROM log GROUP BY bucket, namespace, name) ORDER BY id`
@@ -156,7 +156,7 @@ async function fill(db: DatabaseSync, opened: AsyncIterable<Buffer>): Promise<Re
         objects++
       }
     }
-  if (!begin || !isWhole) throw new Error('it is not whole')
+  if (!begin || !isWhole) throw new Error('the backup is incomplete')
   return { ...begin, objects, files }
 }
 
@@ -165,7 +165,7 @@ export function* recordsIn(piece: Buffer): Generator<readonly [Fields, Buffer]> 
   for (let at = 0; at < piece.length; ) {
     const [json, bytes] = [piece.readUInt32BE(at), piece.readUInt32BE(at + 4)]
     const start = at + 8 + json
-    if (start + bytes > piece.length) throw new Error('it is longer than its piece')
+    if (start + bytes > piece.length) throw new Error('the record is longer than its chunk')
     yield [fieldsIn(piece.toString('utf8', at + 8, start)), piece.subarray(start, start + bytes)]
     at = start + bytes
   }
@@ -176,6 +176,6 @@ function fieldsIn(json: string): Fields {
   try {
     return JSON.parse(json) as Fields
   } catch {
-    throw new Error('its fields are not JSON')
+    throw new Error('the fields of the record are not JSON')
   }
 }

@@ -28,11 +28,11 @@ export async function checkBackup({ source, keys, look }: CheckOptions): Promise
     try {
       for (const [fields, bytes] of recordsIn(piece)) check.record(fields, bytes)
     } catch (error) {
-      report(`a record of the ${pieces}. piece that opens cannot be read: ${(error as Error).message}`)
+      report(`cannot read a record in decrypted chunk ${pieces}: ${(error as Error).message}`)
     }
   }
   // The error about an unreadable chunk covers the records in it.
-  if (damages.length === 0 && !check.isWhole()) report('it is not whole: records are missing')
+  if (damages.length === 0 && !check.isWhole()) report('the backup is incomplete: records are missing')
   return { records: check.objects(), revision: check.revision(), damages }
 }
 
@@ -50,10 +50,11 @@ function openCheck(report: (damage: string) => void, look: CheckOptions['look'])
     const at = Math.floor(id / SLOTS)
     const where = describeRow({ id, bucket, namespace, name })
     const key = JSON.stringify([bucket, namespace, name])
-    if (seen.has(key)) report(`${where}: the object is there twice`)
+    if (seen.has(key)) report(`${where}: duplicate object`)
     seen.add(key)
-    if (revision !== undefined && at > revision) report(`${where}: it is newer than the backup`)
-    const problem = gap === 0 ? 'a deletion, which no backup has' : problemOf({ gap, text, namespace, name }, at)
+    if (revision !== undefined && at > revision) report(`${where}: newer than the backup`)
+    const problem =
+      gap === 0 ? 'a deletion, which a backup must not contain' : problemOf({ gap, text, namespace, name }, at)
     if (problem !== undefined) return report(`${where}: ${problem}`)
     for (const found of look({ key: { bucket, namespace, name }, revision: at, text, labels: labelsOf(text) }))
       report(found)
@@ -64,7 +65,7 @@ function openCheck(report: (damage: string) => void, look: CheckOptions['look'])
       if (fields[0] === 'begin') revision = fields[1]
       else if (fields[0] === 'object') object(fields, bytes)
       else if (fields[0] === 'end') end = fields[1]
-      else if (fields[0] !== 'file' && fields[0] !== 'time') report('it has a record of a kind that is not known')
+      else if (fields[0] !== 'file' && fields[0] !== 'time') report('the backup contains a record of an unknown kind')
     },
     isWhole: () => revision !== undefined && end === objects,
     objects: () => objects,

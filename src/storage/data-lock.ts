@@ -35,13 +35,13 @@ export function openDataLock(directory: string): DataLock {
     lock?.close()
     if (isDamaged(error))
       throw new Error(
-        `${file} is damaged: ${(error as Error).message}. It holds nothing: delete it, while no server uses the directory`,
+        `${file} is damaged: ${(error as Error).message}. It contains no data: delete it while no server uses the directory`,
         { cause: error },
       )
     if ((codeOf(error) & 0xff) !== BUSY) {
       throw new Error(`cannot use the data directory ${directory}: ${describeError(error)}`, { cause: error })
     }
-    throw new Error(`the data directory is in use by another platform server, or a restore (pid ${pidIn(pidFile)})`, {
+    throw new Error(`the data directory is in use by another platform server or restore (pid ${pidIn(pidFile)})`, {
       cause: error,
     })
   }

@@ -79,7 +79,7 @@ async function* openPieces(
   const key = keys.find(({ id }) => id === head.key)
   if (!key)
     throw new UnknownKeyError(
-      `it is encrypted with the key ${head.key}, which the key ring does not have (it has ${keys.map(({ id }) => id).join(', ')})`,
+      `the backup is encrypted with the key ${head.key}, which is not in the key ring (keys: ${keys.map(({ id }) => id).join(', ')})`,
     )
   const own = keyOf(key, Buffer.from(head.salt, 'hex'))
   for (let index = 0, last = false; !last; index++) {
@@ -102,14 +102,14 @@ async function* openPieces(
 }
 
 const damaged = (index: number) =>
-  new DamageError(`piece ${index + 1} was changed, cut off, or sealed with another key of the same id`)
+  new DamageError(`chunk ${index + 1} was modified or truncated, or encrypted with another key of the same id`)
 
 function readHead(line: Buffer): Head {
   try {
     const head = JSON.parse(line.toString()) as Head
     if (head.platform === 'backup' && head.format === 1 && /^[0-9a-f]{64}$/.test(head.salt)) return head
   } catch {}
-  throw new DamageError('it is not a backup of this platform, or one of a newer version')
+  throw new DamageError('not a backup of this platform, or created by a newer version')
 }
 
 /** Reads chunks of a requested size from chunks of any size. */
@@ -133,7 +133,7 @@ function reader(source: AsyncIterable<Uint8Array>) {
       return end === -1 || end > LONGEST_HEAD ? Buffer.alloc(0) : cut(end + 1)
     },
     async take(size: number): Promise<Buffer> {
-      while (buffered.length < size) if (!(await more())) throw new DamageError('it ends too soon')
+      while (buffered.length < size) if (!(await more())) throw new DamageError('the backup is truncated')
       return cut(size)
     },
     async isOver(): Promise<boolean> {

@@ -88,5 +88,5 @@ test('an invalid key ring is rejected by line number, without its content', () =
     () => readKeyRing(`${line}\nid c2hvcnQ=\n`),
     (error: Error) => /line 2/.test(error.message) && !error.message.includes('c2hvcnQ'),
   )
-  assert.throws(() => readKeyRing(`${line}\n${line}`), /repeats the id/)
+  assert.throws(() => readKeyRing(`${line}\n${line}`), /duplicate id/)
 })

@@ -73,7 +73,7 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
       throw new StoreError('compacted', `revision ${from} is too old: history begins at ${floor}`, { revision: floor })
     }
     if (from > revision) {
-      throw new StoreError('future', `revision ${from} is not there yet: the newest is ${revision}`, { revision })
+      throw new StoreError('future', `revision ${from} does not exist yet: the newest is ${revision}`, { revision })
     }
   }
 
@@ -144,7 +144,11 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
       take(max) {
         if (closed) return []
         if (position < bucketLog.first) {
-          throw new StoreError('compacted', `history begins at ${floor}, after what was read last`, { revision: floor })
+          throw new StoreError(
+            'compacted',
+            `history begins at revision ${floor}, after the last revision that was read`,
+            { revision: floor },
+          )
         }
         const events = eventsFrom(bucket, position, max)
         position += events.length

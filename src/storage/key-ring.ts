@@ -13,11 +13,11 @@ export function readKeyRing(text: string): RingKey[] {
     const trimmed = line.trim()
     if (trimmed === '' || trimmed.startsWith('#')) continue
     const [, id = '', base64 = ''] = LINE.exec(trimmed) ?? []
-    if (id === '') throw new Error(`line ${i + 1} of the key ring is not an id and 32 bytes in base64`)
-    if (keys.some(key => key.id === id)) throw new Error(`line ${i + 1} of the key ring repeats the id ${id}`)
+    if (id === '') throw new Error(`line ${i + 1} of the key ring must be an id and a base64-encoded key of 32 bytes`)
+    if (keys.some(key => key.id === id)) throw new Error(`line ${i + 1} of the key ring has the duplicate id ${id}`)
     keys.push({ id, key: Buffer.from(base64, 'base64') })
   }
-  if (keys.length === 0) throw new Error('the key ring holds no key')
+  if (keys.length === 0) throw new Error('the key ring contains no key')
   return keys
 }
 
@@ -26,6 +26,10 @@ export function makeKeyRing(random: (size: number) => Uint8Array, older = ''): s
   const id = Buffer.from(random(6)).toString('hex')
   const key = Buffer.from(random(32)).toString('base64')
   const kept = older.split('\n').filter(line => line.trim() !== '' && !line.startsWith('#'))
-  const lines = ['# Opens every secret stored here. The first key seals, all of them open.', `${id} ${key}`, ...kept]
+  const lines = [
+    '# Decrypts every secret stored here. The first key encrypts; all keys decrypt.',
+    `${id} ${key}`,
+    ...kept,
+  ]
   return `${lines.join('\n')}\n`
 }

@@ -62,17 +62,14 @@ test('a record of another object, of another revision, missing or moved is named
     db.close()
     return verifyFile(file).damages.join('\n')
   }
-  assert.match(
-    spoiled("UPDATE log SET name = 'other' WHERE name = 'db' AND namespace = ''"),
-    /other\): its checksum is wrong/,
-  )
-  assert.match(spoiled("UPDATE log SET text = replace(text, 'ada', 'eve') WHERE name = 'db'"), /checksum is wrong/)
+  assert.match(spoiled("UPDATE log SET name = 'other' WHERE name = 'db' AND namespace = ''"), /other\): wrong checksum/)
+  assert.match(spoiled("UPDATE log SET text = replace(text, 'ada', 'eve') WHERE name = 'db'"), /wrong checksum/)
   assert.match(
     spoiled('DELETE FROM log WHERE id = (SELECT id FROM log ORDER BY id LIMIT 1 OFFSET 8)'),
-    /what came before it is missing/,
+    /the revision before it is missing/,
   )
-  assert.match(spoiled('UPDATE times SET time = time + 1'), /times ".*": its checksum is wrong/)
-  assert.match(spoiled("UPDATE meta SET value = 7 WHERE name = 'floor'"), /meta floor: its checksum is wrong/)
+  assert.match(spoiled('UPDATE times SET time = time + 1'), /times ".*": wrong checksum/)
+  assert.match(spoiled("UPDATE meta SET value = 7 WHERE name = 'floor'"), /meta floor: wrong checksum/)
   assert.match(spoiled('DROP TABLE times'), /the table times cannot be read/)
 })
 
@@ -109,5 +106,5 @@ test('re-encryption does not give a damaged record a correct checksum', () => {
     return verifyFile(file).damages
   }
   assert.deepEqual(replaced(''), [])
-  assert.match(replaced("UPDATE log SET time = time + 1 WHERE name = 'db'").join(), /checksum is wrong/)
+  assert.match(replaced("UPDATE log SET time = time + 1 WHERE name = 'db'").join(), /wrong checksum/)
 })

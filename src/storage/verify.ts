@@ -75,10 +75,10 @@ function formatOf(db: DatabaseSync): string | undefined {
     const row = db.prepare("SELECT * FROM meta WHERE name = 'version'").get() as Partial<Summed<{ value: number }>>
     const isBegun = db.prepare("SELECT value FROM meta WHERE name = 'migrated'").get() !== undefined
     const { value = 0, sum } = row
-    if (isBegun) return `format ${value}, migration incomplete: the next start of a server continues it`
+    if (isBegun) return `format ${value}, migration incomplete: start the server to continue it`
     if (value === FILE_VERSION || (sum !== undefined && sum !== sumOf(['version', value]))) return undefined
-    if (value > FILE_VERSION) return `format ${value}: use a platform that knows it`
-    return `format ${value}, which has no checksums: the next start of a server brings it up to date`
+    if (value > FILE_VERSION) return `format ${value}: use a newer version of platform`
+    return `format ${value}, which has no checksums: start the server once to upgrade it`
   } catch {
     return undefined
   }
@@ -88,7 +88,7 @@ function formatOf(db: DatabaseSync): string | undefined {
 function checkStructure(db: DatabaseSync, report: Report): void {
   for (const row of db.prepare('PRAGMA integrity_check(100)').all()) {
     const result = String(row['integrity_check'])
-    if (result !== 'ok') report(`the structure of the file: ${result}`)
+    if (result !== 'ok') report(`invalid file structure: ${result}`)
   }
 }
 
@@ -96,14 +96,13 @@ function checkMeta(db: DatabaseSync, report: Report): void {
   const rows = db.prepare('SELECT * FROM meta').all() as unknown as Summed<{ name: string; value: number }>[]
   for (const name of ['version', 'floor', 'probe'])
     if (!rows.some(row => row.name === name)) report(`meta ${name} is missing`)
-  for (const { name, value, sum } of rows)
-    if (sum !== sumOf([name, value])) report(`meta ${name}: its checksum is wrong`)
+  for (const { name, value, sum } of rows) if (sum !== sumOf([name, value])) report(`meta ${name}: wrong checksum`)
 }
 
 function checkTimes(db: DatabaseSync, report: Report): void {
   for (const row of db.prepare('SELECT * FROM times').iterate()) {
     const { id, time, sum } = row as unknown as Summed<{ id: string; time: number }>
-    if (sum !== sumOf([id, time])) report(`times ${JSON.stringify(id)}: its checksum is wrong`)
+    if (sum !== sumOf([id, time])) report(`times ${JSON.stringify(id)}: wrong checksum`)
   }
 }
 
@@ -116,10 +115,10 @@ function checkLog(db: DatabaseSync, floor: number, report: Report): { records: n
     const at = Math.floor(row.id / SLOTS)
     const where = describeRow(row)
     records++
-    const problem = row.sum === sumOfRow(row) ? problemOf(row, at) : 'its checksum is wrong'
+    const problem = row.sum === sumOfRow(row) ? problemOf(row, at) : 'wrong checksum'
     if (problem !== undefined) report(`${where}: ${problem}`)
     // History has no gaps: every revision above the oldest kept one was a commit.
-    if (at > floor && at !== revision && at !== revision + 1) report(`${where}: what came before it is missing`)
+    if (at > floor && at !== revision && at !== revision + 1) report(`${where}: the revision before it is missing`)
     const key = JSON.stringify([row.bucket, row.namespace, row.name])
     if (at > floor && row.previous !== (newest.get(key) ?? 0))
       report(`${where}: does not follow revision ${row.previous}`)
@@ -137,14 +136,14 @@ type RowContent = Pick<LogRow, 'gap' | 'text' | 'namespace' | 'name'>
 
 /** Whether the text is the object that the key says it is. */
 export function problemOf({ gap, text, namespace, name }: RowContent, revision: number): string | undefined {
-  if (gap === 0) return text === null ? undefined : 'a deletion with a text'
-  if (text === null) return 'it has no text'
+  if (gap === 0) return text === null ? undefined : 'a deletion with data'
+  if (text === null) return 'the data is missing'
   try {
     const whole: unknown = JSON.parse(Buffer.from(text).toString())
     const metadata = isObject(whole) && isObject(whole.metadata) ? whole.metadata : {}
-    if (metadata.name !== name || (metadata.namespace ?? '') !== namespace) return 'its text is of another object'
-    return metadata.resourceVersion === String(revision) ? undefined : 'its text is of another revision'
+    if (metadata.name !== name || (metadata.namespace ?? '') !== namespace) return 'the data belongs to another object'
+    return metadata.resourceVersion === String(revision) ? undefined : 'the data belongs to another revision'
   } catch {
-    return 'its text is not JSON'
+    return 'the data is not JSON'
   }
 }

@@ -15,7 +15,7 @@ type Failure = Error & {
 
 /** The default name of the setting with the CA. */
 export const defaultCa = 'certificate-authority-data'
-const notTrusted = (caIs: string) => `its certificate is not trusted: ${caIs} must hold the CA that signed it`
+const notTrusted = (caIs: string) => `its certificate is not trusted: ${caIs} must contain the CA that signed it`
 
 /** The code of a reset on a connection that carries a request. upstream.ts sets it. */
 export const brokenConnection = 'ERR_CONNECTION_RESET'
@@ -23,13 +23,13 @@ const brokenOff = ['ECONNRESET', 'EPIPE', brokenConnection, 'UND_ERR_SOCKET']
 
 const causes: { readonly [code: string]: string | ((caIs: string) => string) } = {
   ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'the connection was broken off',
-  EPIPE: 'the connection was broken off',
-  [brokenConnection]: 'the connection was broken off',
-  UND_ERR_SOCKET: 'the connection was broken off',
-  ENOTFOUND: 'the name is not known',
-  EAI_AGAIN: 'the name could not be looked up',
-  ETIMEDOUT: 'it did not answer in time',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  [brokenConnection]: 'connection reset',
+  UND_ERR_SOCKET: 'connection reset',
+  ENOTFOUND: 'unknown host name',
+  EAI_AGAIN: 'the host name cannot be resolved at the moment',
+  ETIMEDOUT: 'connection timed out',
   EHOSTUNREACH: 'no route to host',
   ENETUNREACH: 'network is unreachable',
   DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
@@ -37,12 +37,12 @@ const causes: { readonly [code: string]: string | ((caIs: string) => string) } =
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
   UNABLE_TO_GET_ISSUER_CERT: notTrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
-  CERT_SIGNATURE_FAILURE: caIs => `its certificate is not trusted: it is not of the CA in ${caIs}`,
-  CERT_HAS_EXPIRED: 'its certificate has expired, or the clocks differ',
-  CERT_NOT_YET_VALID: 'its certificate is not valid yet: the clocks may differ',
+  CERT_SIGNATURE_FAILURE: caIs => `its certificate is not trusted: the CA in ${caIs} did not sign it`,
+  CERT_HAS_EXPIRED: 'its certificate has expired, or the clock of this machine is wrong',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet, or the clock of this machine is wrong',
   ERR_TLS_CERT_ALTNAME_INVALID: caIs =>
-    `its certificate is for another name: ${caIs === defaultCa ? 'set tls-server-name, or use that name' : 'use that name'}`,
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it wants a client certificate',
+    `its certificate is for another host name: ${caIs === defaultCa ? 'use that name, or set tls-server-name' : 'use that name'}`,
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it requires a client certificate',
 }
 
 /** Why a connection failed, for programs; `causes` has the words. */
@@ -52,7 +52,7 @@ const noAnswer = 'ERR_NO_ANSWER'
 
 /** The error of a server that takes too long to answer. */
 export const noAnswerWithin = (milliseconds: number): Error =>
-  Object.assign(new Error(`no answer within ${milliseconds / 1000} s`), { code: noAnswer })
+  Object.assign(new Error(`no response within ${milliseconds / 1000} s`), { code: noAnswer })
 
 /** The error of a request that its caller aborted. */
 export const abortedRequest = (reason: unknown): Error =>
@@ -79,9 +79,9 @@ export function causeOf({ code = '' }: { readonly code?: string }, caIs = defaul
 /** Begins with `: `, or with the proxy that was in between. */
 export function describeFailure(error: Failure, server: string, caIs = defaultCa): string {
   if (error.code === proxyRefused)
-    return `: the proxy refused to pass on: ${error.status}${error.status === 407 ? ` Proxy Authentication Required${hint}` : ''}`
+    return `: the proxy rejected the connection with status ${error.status}${error.status === 407 ? ` Proxy Authentication Required${hint}` : ''}`
   const why = /wrong version number|packet length too long|record overflow/.test(error.message)
-    ? 'what listens there does not speak TLS; it may be the port for http://'
+    ? 'the port does not speak TLS; it may serve plain HTTP (http://)'
     : (causeOf(error, caIs) ?? ofTls(error) ?? error.message)
   return `${proxyOf(error, server)}: ${why}`
 }
@@ -89,10 +89,10 @@ export function describeFailure(error: Failure, server: string, caIs = defaultCa
 /** OpenSSL's message has the reason between its own source positions. */
 function ofTls({ message }: Failure): string | undefined {
   const [, reason] = /:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? []
-  return reason === undefined ? undefined : `TLS failed: ${reason}`
+  return reason === undefined ? undefined : `the TLS handshake failed: ${reason}`
 }
 
-const hint = '; HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT sets the proxy credentials'
+const hint = '; set the proxy credentials with HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'
 
 function proxyOf({ port, address, hostname }: Failure, server: string): string {
   const own = new URL(server)

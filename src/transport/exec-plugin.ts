@@ -46,7 +46,7 @@ function run(plugin: ExecPlugin, env: NodeJS.ProcessEnv, milliseconds: number): 
     const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     const timer = setTimeout(() => {
       child.kill('SIGKILL')
-      fail(`did not answer within ${milliseconds / 1000} s`)
+      fail(`did not finish within ${milliseconds / 1000} s`)
     }, milliseconds)
     let out = ''
     let err = ''
@@ -59,31 +59,35 @@ function run(plugin: ExecPlugin, env: NodeJS.ProcessEnv, milliseconds: number): 
     })
     child.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(timer)
-      fail(error.code === 'ENOENT' ? `is not installed${installHint ? `: ${installHint}` : ''}` : `: ${error.message}`)
+      fail(
+        error.code === 'ENOENT'
+          ? `is not installed${installHint ? `: ${installHint}` : ''}`
+          : `cannot start: ${error.message}`,
+      )
     })
     child.on('close', (code, signal) => {
       clearTimeout(timer)
       if (code === 0) resolve(out)
-      else fail(`ended with ${signal ?? code}${err.trim() ? `: ${err.trim()}` : ''}`)
+      else fail(`exited with ${signal ?? code}${err.trim() ? `: ${err.trim()}` : ''}`)
     })
   })
 }
 
 function providedOf({ command, apiVersion }: ExecPlugin, printed: string): Provided {
-  const wrong = (what: string) => new Error(`the exec plugin ${command} printed ${what}`)
+  const wrong = (what: string) => new Error(`the exec plugin ${command} ${what}`)
   let value: unknown
   try {
     value = JSON.parse(printed)
   } catch {
-    throw wrong('no JSON')
+    throw wrong('did not print valid JSON')
   }
   if (!isObject(value) || value.kind !== 'ExecCredential' || !isObject(value.status))
-    throw wrong('no ExecCredential with a status')
-  if (value.apiVersion !== apiVersion) throw wrong(`another apiVersion than ${apiVersion}`)
+    throw wrong('did not print an ExecCredential with a status')
+  if (value.apiVersion !== apiVersion) throw wrong(`printed an ExecCredential whose apiVersion is not ${apiVersion}`)
   const { token, clientCertificateData: certificate, clientKeyData: key, expirationTimestamp } = value.status
   const expires = typeof expirationTimestamp === 'string' ? Date.parse(expirationTimestamp) : Number.NaN
   if (typeof token !== 'string' && !(typeof certificate === 'string' && typeof key === 'string'))
-    throw wrong('neither a token nor a client certificate with its key')
+    throw wrong('printed neither a token nor a client certificate with its key')
   return {
     ...(typeof token === 'string' ? { token } : {}),
     ...(typeof certificate === 'string' && typeof key === 'string' ? { certificate, key } : {}),

@@ -22,7 +22,7 @@ export function inClusterAccess(world: Environment): Access {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env
   if (!isInCluster(world))
     throw new KubeconfigError([
-      `this does not run in a pod with a service account: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and ${directory}/token are needed; give a kubeconfig`,
+      `not running in a pod with a service account: KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT and ${directory}/token are required; pass a kubeconfig instead`,
     ])
   return {
     server: `https://${host?.includes(':') ? `[${host}]` : host}:${port}`,

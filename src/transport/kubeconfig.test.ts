@@ -61,16 +61,16 @@ test('all problems are reported together, without secrets', () => {
     (error: unknown) => {
       assert.ok(error instanceof KubeconfigError)
       assert.deepEqual(error.problems, [
-        'kubeconfig: the cluster needs a server such as https://host:6443',
-        'kubeconfig: insecure-skip-tls-verify and a certificate-authority exclude each other',
-        'kubeconfig: client-key-data must be PEM in base64',
-        'kubeconfig: client-certificate and client-key belong together',
-        'kubeconfig: proxy-url must begin with http:// or https://',
+        'kubeconfig: the cluster requires a server URL such as https://host:6443',
+        'kubeconfig: insecure-skip-tls-verify and certificate-authority cannot be combined',
+        'kubeconfig: client-key-data must be base64-encoded PEM',
+        'kubeconfig: client-certificate and client-key must be set together',
+        'kubeconfig: proxy-url must start with http:// or https://',
         'kubeconfig: auth-provider is no longer supported, as in kubectl: use an exec plugin instead',
         'kubeconfig: exec.apiVersion must be client.authentication.k8s.io/v1 or v1beta1',
         'kubeconfig: exec.command is missing',
-        'kubeconfig: exec.args must be a list of texts',
-        'kubeconfig: exec.interactiveMode Always needs a person at a terminal, and there is none',
+        'kubeconfig: exec.args must be a list of strings',
+        'kubeconfig: exec.interactiveMode Always requires a terminal, which is not available here: use an exec plugin that does not prompt',
       ])
       return true
     },
@@ -78,13 +78,13 @@ test('all problems are reported together, without secrets', () => {
 })
 
 test('a missing context, cluster or user is reported, with the existing ones', () => {
-  assert.throws(() => read(config(), 'three'), /there is no context "three"; there are "one", "two"/)
+  assert.throws(() => read(config(), 'three'), /unknown context "three"; known contexts: "one", "two"/)
   assert.throws(
     () => read(config(), 'two'),
     /the context "two" refers to the user "nobody", which does not exist in this file/,
   )
   assert.throws(() => read('sync: {toHost: {}}'), /is not a kubeconfig: it has neither clusters nor contexts nor users/)
-  assert.throws(() => read('{}'), /no context is chosen: set current-context, or name one of none/)
+  assert.throws(() => read('{}'), /no context is selected: set current-context, or choose one of none/)
   assert.throws(() => read('[]'), /is not a kubeconfig: it must be a map/)
   assert.throws(() => read('a: ['), /is not a kubeconfig: line 1/)
 })
@@ -101,5 +101,5 @@ test('in a pod the service account is used; outside of one the error says what i
     insecure: false,
     tokenFile: '/sa/token',
   })
-  assert.throws(() => inClusterAccess({ env: {}, readText: () => undefined }), /does not run in a pod/)
+  assert.throws(() => inClusterAccess({ env: {}, readText: () => undefined }), /not running in a pod/)
 })

@@ -38,12 +38,12 @@ export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): A
     throw new KubeconfigError(problems.map(problem => `${file}: ${problem}`))
   }
   if (!name) {
-    problems.push(`no context is chosen: set current-context, or name one of ${namesIn(config['contexts'])}`)
+    problems.push(`no context is selected: set current-context, or choose one of ${namesIn(config['contexts'])}`)
     return fail()
   }
   const context = entry(config['contexts'], name, 'context')
   if (!context) {
-    problems.push(`there is no context "${name}"; there are ${namesIn(config['contexts'])}`)
+    problems.push(`unknown context "${name}"; known contexts: ${namesIn(config['contexts'])}`)
     return fail()
   }
   const find = (list: 'clusters' | 'users', what: 'cluster' | 'user') => {
@@ -71,7 +71,7 @@ const isOther = (value: JsonObject) =>
   ['kind', 'clusters', 'contexts', 'users', 'current-context'].every(field => value[field] === undefined)
 
 function parse(bytes: Uint8Array, file: string): JsonObject {
-  if (bytes.length > maxBytes) throw new KubeconfigError([`${file} has more than ${maxBytes} bytes`])
+  if (bytes.length > maxBytes) throw new KubeconfigError([`${file} is larger than ${maxBytes} bytes`])
   try {
     const { value } = decodeYaml(bytes)
     if (isObject(value) && isOther(value))
@@ -109,11 +109,11 @@ function accessOf({ context, cluster, user, directory, problems }: Parts): Acces
   const insecure = cluster['insecure-skip-tls-verify'] === true
   const material = (from: JsonObject, key: string) => materialOf(from, key, directory, problems)
   const ca = material(cluster, 'certificate-authority')
-  if (insecure && ca) problems.push('insecure-skip-tls-verify and a certificate-authority exclude each other')
+  if (insecure && ca) problems.push('insecure-skip-tls-verify and certificate-authority cannot be combined')
   const [certificate, key] = [material(user, 'client-certificate'), material(user, 'client-key')]
-  if (Boolean(certificate) !== Boolean(key)) problems.push('client-certificate and client-key belong together')
+  if (Boolean(certificate) !== Boolean(key)) problems.push('client-certificate and client-key must be set together')
   const proxy = textOf(cluster['proxy-url'])
-  if (proxy && !/^https?:\/\//.test(proxy)) problems.push('proxy-url must begin with http:// or https://')
+  if (proxy && !/^https?:\/\//.test(proxy)) problems.push('proxy-url must start with http:// or https://')
   if (user['auth-provider'])
     problems.push('auth-provider is no longer supported, as in kubectl: use an exec plugin instead')
   const exec = isObject(user['exec']) ? execOf(user['exec'], directory, problems) : undefined
@@ -141,7 +141,7 @@ const optional = <K extends string>(key: K, value: string) =>
 function urlOf(text: string, problems: string[]): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash) return text.replace(/\/+$/, '')
-  problems.push('the cluster needs a server such as https://host:6443')
+  problems.push('the cluster requires a server URL such as https://host:6443')
   return undefined
 }
 
@@ -151,7 +151,7 @@ function materialOf(from: JsonObject, key: string, directory: string, problems: 
   if (!data) return file ? { file: resolved(directory, file) } : undefined
   const text = Buffer.from(data, 'base64').toString()
   if (text.includes('-----BEGIN')) return { text }
-  problems.push(`${key}-data must be PEM in base64`)
+  problems.push(`${key}-data must be base64-encoded PEM`)
   return undefined
 }
 
@@ -161,9 +161,11 @@ function execOf(exec: JsonObject, directory: string, problems: string[]): ExecPl
     problems.push('exec.apiVersion must be client.authentication.k8s.io/v1 or v1beta1')
   if (typeof command !== 'string' || !command) problems.push('exec.command is missing')
   if (args && !(Array.isArray(args) && args.every(one => typeof one === 'string')))
-    problems.push('exec.args must be a list of texts')
+    problems.push('exec.args must be a list of strings')
   if (exec['interactiveMode'] === 'Always')
-    problems.push('exec.interactiveMode Always needs a person at a terminal, and there is none')
+    problems.push(
+      'exec.interactiveMode Always requires a terminal, which is not available here: use an exec plugin that does not prompt',
+    )
   const hasPath = typeof command === 'string' && command.includes('/')
   return {
     apiVersion: textOf(apiVersion),

@@ -55,7 +55,11 @@ function endingWith(signal: AbortSignal, fetch: Fetch): Fetch {
       return await fetch(url, { ...init, signal: init.signal ? AbortSignal.any([init.signal, signal]) : signal })
     } catch (error) {
       if (!signal.aborted) throw error
-      throw new ApiError(503, 'ServiceUnavailable', 'it was not done when it was time to end')
+      throw new ApiError(
+        503,
+        'ServiceUnavailable',
+        'the request was cancelled: the syncer stopped or reached its time limit',
+      )
     }
   }
 }

@@ -32,7 +32,7 @@ const problemsOf = (parts: Parameters<typeof config>[0], tenant = strict): reado
 
 test('an exec plugin is rejected with its user and command; allowExec allows it', () => {
   assert.deepEqual(problemsOf({ user: { exec } }), [
-    'v.yaml: user "admin@vc" runs the command "aws" (exec), and a tenant\'s kubeconfig must not run programs on the host: use a token or a client certificate, or --allow-exec virtual if you trust the file',
+    'v.yaml: user "admin@vc" runs the command "aws" (exec), but a tenant\'s kubeconfig must not run programs on the host: use a token or a client certificate, or --allow-exec virtual if you trust the file',
   ])
   assert.equal(read({ user: { exec } }, { ...strict, allowExec: true }).exec?.command, 'aws')
   assert.equal(readKubeconfig(Buffer.from(config({ user: { exec } })), options).exec?.command, 'aws')
@@ -54,7 +54,7 @@ test('file paths are rejected, each with its field; inline data is not; allowFil
     user: { 'client-certificate': 'c.crt', 'client-key': '../c.key', tokenFile: '/var/run/secrets/token' },
   }
   assert.deepEqual(
-    problemsOf(files).map(problem => problem.slice(0, problem.indexOf(', and'))),
+    problemsOf(files).map(problem => problem.slice(0, problem.indexOf(', but'))),
     [
       'v.yaml: cluster "c" names the file "/etc/kubernetes/pki/ca.crt" (certificate-authority)',
       'v.yaml: user "admin@vc" names the file "c.crt" (client-certificate)',
@@ -79,7 +79,7 @@ test('a token file is rejected even with a token, because the file would be read
 test('a proxy is rejected: the operator decides how connections leave the host', () => {
   assert.match(
     problemsOf({ cluster: { 'proxy-url': 'http://user:hunter2@10.0.0.1:3128' }, user: { token: 't' } }).join('\n'),
-    /cluster "c" names a proxy \(proxy-url\).*set HTTPS_PROXY/,
+    /cluster "c" sets a proxy \(proxy-url\).*set HTTPS_PROXY/,
   )
   assert.doesNotMatch(problemsOf({ cluster: { 'proxy-url': 'http://u:hunter2@p' } }).join('\n'), /hunter2/)
 })

@@ -32,7 +32,7 @@ export function tenantProblems(parts: TenantParts, rules: TenantRules): readonly
   const problems: string[] = []
   if (isSet(user['exec']) && !rules.allowExec)
     problems.push(
-      `${owner} runs the command ${shown((user['exec'] as JsonObject)['command'])} (exec), and a tenant's kubeconfig must not run programs on the host: ` +
+      `${owner} runs the command ${shown((user['exec'] as JsonObject)['command'])} (exec), but a tenant's kubeconfig must not run programs on the host: ` +
         `use a token or a client certificate, or --allow-exec ${rules.side} if you trust the file`,
     )
   if (isSet(user['auth-provider']))
@@ -42,7 +42,7 @@ export function tenantProblems(parts: TenantParts, rules: TenantRules): readonly
   if (!rules.allowFiles) problems.push(...fileProblems(parts, rules.side))
   if (isSet(cluster['proxy-url']))
     problems.push(
-      `cluster ${shown(clusterName)} names a proxy (proxy-url), and only the operator of the host chooses proxies: remove it and set HTTPS_PROXY for the syncer`,
+      `cluster ${shown(clusterName)} sets a proxy (proxy-url), but only the operator of the host may choose proxies: remove it and set HTTPS_PROXY for the syncer`,
     )
   return problems
 }
@@ -60,7 +60,7 @@ function fileProblems({ clusterName, cluster, userName, user }: TenantParts, sid
     .filter(({ from, key, inline }) => isSet(from[key]) && !(inline.endsWith('-data') && isSet(from[inline])))
     .map(
       ({ where, from, key, inline }) =>
-        `${where} names the file ${shown(from[key])} (${key}), and a tenant's kubeconfig must not read files of the host: ` +
+        `${where} names the file ${shown(from[key])} (${key}), but a tenant's kubeconfig must not read files of the host: ` +
         `use ${inline}, or --allow-files ${side} if you trust the file`,
     )
 }

@@ -59,7 +59,7 @@ test('a server of the CA is reached, with the token; another CA, another name an
   await assert.rejects(open({ server, namespace: 'x', insecure: false })(), refused(503, /certificate is not trusted/))
   await assert.rejects(
     open({ ...usual, server, serverName: 'other' })(),
-    refused(503, /for another name: set tls-server-name/),
+    refused(503, /for another host name: use that name, or set tls-server-name/),
   )
   assert.equal((await open({ server, namespace: 'x', insecure: true })()).status, 200)
 })
@@ -73,7 +73,7 @@ test('a response above the byte limit is aborted, and so is its connection', asy
     response.on('drain', send).on('close', gone.resolve)
     send()
   })
-  const message = /^http:\/\/127\.0\.0\.1:\d+ answered with more than 1000 bytes \(.*\/large\)$/
+  const message = /^the response of http:\/\/127\.0\.0\.1:\d+ is larger than 1000 bytes \(.*\/large\)$/
   await assert.rejects(open({ ...usual, server }, { maxBytes: 1000 })('/large'), refused(422, message))
   await gone.promise
   const exact = await listen((_, response) => response.end('x'.repeat(1000)))
@@ -149,8 +149,8 @@ test('a missing, failing or invalid exec plugin is reported with the reason, wit
   const missing = { ...plugin(''), command: join(directory, 'nowhere') }
   const cases: [Access['exec'], RegExp][] = [
     [missing, /is not installed: get it from your admin/],
-    [plugin('echo out of luck >&2; exit 3'), /ended with 3: out of luck/],
-    [plugin('echo hunter2'), /printed no JSON/],
+    [plugin('echo out of luck >&2; exit 3'), /exited with 3: out of luck/],
+    [plugin('echo hunter2'), /did not print valid JSON/],
     [plugin(`echo '${credential({ other: 'hunter2' })}'`), /neither a token nor a client certificate/],
   ]
   for (const [exec, message] of cases)
@@ -163,7 +163,7 @@ test('a missing, failing or invalid exec plugin is reported with the reason, wit
 test('an unreachable, hanging or silent server is reported, and a request can be aborted', async () => {
   await assert.rejects(open({ ...usual, server: 'http://127.0.0.1:9' })(), refused(503, /connection refused/))
   const hanging = await listen(() => {})
-  await assert.rejects(open({ ...usual, server: hanging }, { answerWithin: 50 })(), refused(503, /no answer within/))
+  await assert.rejects(open({ ...usual, server: hanging }, { answerWithin: 50 })(), refused(503, /no response within/))
   const ending = new AbortController()
   const pending = open({ ...usual, server: hanging })('/', { signal: ending.signal })
   ending.abort()
@@ -171,7 +171,7 @@ test('an unreachable, hanging or silent server is reported, and a request can be
   const quiet = await listen((_, response) => void response.write('a'))
   const watch = await open({ ...usual, server: quiet }, { quietFor: 50 })('/?watch=true')
   await assert.rejects(watch.text())
-  await assert.rejects(open({ ...usual, server: quiet }, { quietFor: 50 })(), refused(503, /has gone quiet/))
+  await assert.rejects(open({ ...usual, server: quiet }, { quietFor: 50 })(), refused(503, /no data for 0.05 s/))
 })
 
 test('requests go through the proxy that the kubeconfig names', async () => {
@@ -216,7 +216,7 @@ test('HTTPS goes through a tunnel of the proxy that the environment names, unles
   for (const NO_PROXY of ['127.0.0.1', '*'])
     assert.equal((await open({ ...usual, server }, { env: { HTTPS_PROXY, NO_PROXY } })()).status, 200)
   assert.deepEqual(asked, [host])
-  const message = /: the proxy refused to pass on: 407 .*HTTPS_PROXY=http:\/\/USER:PASSWORD@/
+  const message = /: the proxy rejected the connection with status 407 .*HTTPS_PROXY=http:\/\/USER:PASSWORD@/
   await assert.rejects(open({ ...usual, server }, { env: { https_proxy: at } })(), refused(503, message))
   await assert.rejects(
     open({ ...usual, server, ca: { text: makeAuthority(now).certificate } }, { env: { HTTPS_PROXY } })(),

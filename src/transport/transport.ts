@@ -102,7 +102,7 @@ function send(url: string, init: RequestInit, options: SendOptions): Promise<Res
       else reject(error)
     }
     const abort = () => fail(abortedRequest(signal?.reason))
-    const quiet = () => fail(unreachable(origin, new Error('the connection has gone quiet'), caIs))
+    const quiet = () => fail(unreachable(origin, new Error(`no data for ${quietFor / 1000} s`), caIs))
     let timer = setTimeout(() => fail(unreachable(origin, noAnswerWithin(answerWithin), caIs)), answerWithin)
     call = upstream.send(
       {
@@ -152,7 +152,7 @@ function send(url: string, init: RequestInit, options: SendOptions): Promise<Res
 const isWatch = (url: string) => /[?&]watch=(true|1)(&|$)/.test(url)
 
 const tooLarge = (url: string, maxBytes: number) =>
-  new ApiError(422, 'Invalid', `${new URL(url).origin} answered with more than ${maxBytes} bytes (${url})`)
+  new ApiError(422, 'Invalid', `the response of ${new URL(url).origin} is larger than ${maxBytes} bytes (${url})`)
 
 const unreachable = (origin: string, error: Error, caIs: string) =>
   Object.assign(

@@ -225,7 +225,7 @@ class UpstreamCall implements Dispatcher.DispatchHandler, Call {
   }
 
   onResponseStart({ rawHeaders }: Dispatcher.DispatchController, status: number): void {
-    if (status === 101) throw badResponse('it changed the protocol without an upgrade')
+    if (status === 101) throw badResponse('the server switched protocols without an upgrade request')
     if (status < 200) return
     this.status = status
     const head = headOf(status, rawHeaders as Buffer[])
@@ -259,7 +259,7 @@ class UpstreamCall implements Dispatcher.DispatchHandler, Call {
   }
 }
 
-const dropped = new Error('nobody waits for the response')
+const dropped = new Error('the caller dropped the request')
 
 const badResponse = (message: string): Error => Object.assign(new Error(message), { code: 'BAD_ANSWER' })
 
@@ -281,10 +281,11 @@ function headOf(status: number, raw: readonly Buffer[]): ResponseHead {
       connection = connection === undefined ? value : `${connection}, ${value}`
     else if (length === 14 && name.toLowerCase() === 'content-length') framings++
     else if (length === 17 && name.toLowerCase() === 'transfer-encoding') {
-      if (value.toLowerCase() !== 'chunked') throw badResponse('its transfer coding is not chunked alone')
+      if (value.toLowerCase() !== 'chunked')
+        throw badResponse('the response has a Transfer-Encoding other than chunked')
       framings++
     }
   }
-  if (framings > 1) throw badResponse('it states its length more than once')
+  if (framings > 1) throw badResponse('the response states its length more than once')
   return { status, rawHeaders, connection }
 }

@@ -93,7 +93,7 @@ test('problems of flags, kubeconfig or server are reported immediately, and noth
   const config = { clusters: [{ name: 'c', cluster }], contexts: [{ name: 'c', context }], 'current-context': 'c' }
   writeFileSync(nowhere, JSON.stringify(config))
   assert.match((await run(['--kubeconfig', nowhere])).stderr, /^https:\/\/127.0.0.1:1: connection refused\n$/)
-  assert.match((await run(['--kubeconfig', nowhere, '--context', 'd'])).stderr, /there is no context "d"/)
+  assert.match((await run(['--kubeconfig', nowhere, '--context', 'd'])).stderr, /unknown context "d"/)
   rmSync(nowhere)
   assert.deepEqual(readdirSync(scratch), [])
 })

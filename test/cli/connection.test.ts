@@ -97,7 +97,10 @@ test('a proxy gets its password; an error names a proxy that rejects or is unrea
   await home.signIn(server)
   assert.equal(await home.ok('whoami -o name', { env: { HTTPS_PROXY: proxy.url } }), 'admin\n')
   const without = await home.fails(7, 'whoami', { env: { HTTPS_PROXY: proxy.url.replace('me:horse@', '') } })
-  assert.match(without, /cannot reach .*: the proxy refused to pass on: 407 .*HTTPS_PROXY=http:\/\/USER:PASSWORD@/)
+  assert.match(
+    without,
+    /cannot reach .*: the proxy rejected the connection with status 407 .*HTTPS_PROXY=http:\/\/USER:PASSWORD@/,
+  )
   assert.equal(without.includes('horse'), false)
   proxy.close()
   const gone = await home.fails(7, 'whoami', { env: { HTTPS_PROXY: proxy.url } })
@@ -151,8 +154,8 @@ test('https at the port of http, and http at the port of https, are reported', a
   const https = server.http.replace('http:', 'https:')
   const http = server.https.replace('https:', 'http:')
   const key = { stdin: server.adminKey }
-  assert.match(await home.fails(7, login(https, ca()), key), /does not speak TLS; it may be the port for http:/)
-  assert.match(await home.fails(7, ['login', https, '--yes'], key), /does not speak TLS; it may be the port for http:/)
+  assert.match(await home.fails(7, login(https, ca()), key), /does not speak TLS; it may serve plain HTTP/)
+  assert.match(await home.fails(7, ['login', https, '--yes'], key), /does not speak TLS; it may serve plain HTTP/)
   assert.match(await home.fails(7, ['login', http, '--access-key', '-', '--yes'], key), /speaks TLS; use https:/)
 })
 

@@ -272,7 +272,7 @@ test('flags before the command mean the same as behind it', async () => {
   assert.match(await home.fails(2, '-n here version'), /unknown flag -n/)
   assert.match(
     await home.fails(2, '--context x kubectl get pods'),
-    /--context cannot stand before kubectl, .*; set PLATFORM_CONTEXT to choose the context/,
+    /--context is not allowed before kubectl, .*; set PLATFORM_CONTEXT to choose the context/,
   )
   assert.match(await home.ok('-h'), /^Usage:/)
   assert.match(await home.fails(2, '--context x'), /no command/)

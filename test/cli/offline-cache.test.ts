@@ -88,7 +88,7 @@ test('a server without TLS, or with broken TLS, is not trusted either: nothing r
       // An alert of TLS: the handshake has failed.
       [
         Buffer.from([21, 3, 3, 0, 2, 2, 40]),
-        /^platform: cannot reach \S+: TLS failed: ssl\/tls alert handshake failure$/m,
+        /^platform: cannot reach \S+: the TLS handshake failed: ssl\/tls alert handshake failure$/m,
       ],
     ] as const) {
       const stranger = createServer(socket => socket.on('error', () => {}).once('data', () => socket.end(answer)))

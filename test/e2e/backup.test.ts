@@ -238,7 +238,7 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
     const foreign = run(`restore ${file} --data ${target} --master-key other.key`)
     assert.match(
       String(foreign.stderr),
-      /is encrypted with the key [0-9a-f]+, which the key ring does not have \(it has abc\)/,
+      /is encrypted with the key [0-9a-f]+, which is not in the key ring \(keys: abc\)/,
     )
   })
 

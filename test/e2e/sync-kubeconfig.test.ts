@@ -121,7 +121,7 @@ describe('platform vcluster sync with a tenant’s kubeconfig', { timeout: 120_0
     const { url, seen } = await listening(t)
     const { code, stderr } = await once({ virtual: changed(virtual.kubeconfig, { cluster: { 'proxy-url': url } }) })
     assert.equal(code, 2, stderr)
-    assert.match(stderr, /cluster "here" names a proxy \(proxy-url\)/)
+    assert.match(stderr, /cluster "here" sets a proxy \(proxy-url\)/)
     assert.equal(seen.length, 0)
   })
 

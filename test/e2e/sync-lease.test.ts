@@ -108,6 +108,9 @@ test('--once stops when its time is up, with requests in flight', async t => {
   const running = exec(process.execPath, args(front.kubeconfig, ['--once', '--timeout', '4']), { timeout: 60_000 })
   const { code, stderr } = await running
   assert.equal(code, 1)
-  assert.match(stderr, /platform: default\/slow: it was not done when it was time to end\n/)
+  assert.match(
+    stderr,
+    /platform: default\/slow: the request was cancelled: the syncer stopped or reached its time limit\n/,
+  )
   assert.match(stderr, /platform: timed out after 4 s/)
 })

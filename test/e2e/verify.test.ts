@@ -92,7 +92,7 @@ describe('verify', { timeout: 120_000 }, () => {
     writeFileSync(join(scratch, 'other.key'), `abc ${Buffer.alloc(32, 7).toString('base64')}\n`)
     const foreign = run('verify platform.backup --master-key other.key')
     assert.equal(foreign.status, 2)
-    assert.match(foreign.stderr, /is encrypted with the key [0-9a-f]+, which the key ring does not have \(it has abc\)/)
+    assert.match(foreign.stderr, /is encrypted with the key [0-9a-f]+, which is not in the key ring \(keys: abc\)/)
     const database = run('verify data/platform.db')
     assert.equal(database.status, 2)
     assert.match(database.stderr, /platform\.db is the database of a data directory: use platform verify .*data/)
@@ -112,17 +112,17 @@ describe('verify', { timeout: 120_000 }, () => {
     const first = whole.indexOf(10) + 1
     const second = first + 4 + whole.readUInt32BE(first)
     const both = spoiled(flipped(first + 100, second + 100))
-    assert.match(both.stdout, /^piece 1 was changed, .*\npiece 2 was changed, .*\n$/)
+    assert.match(both.stdout, /^chunk 1 was modified .*\nchunk 2 was modified .*\n$/)
     assert.match(both.stderr, /2 problems .*restore fails/)
     const one = spoiled(flipped(second + 100))
-    assert.match(one.stdout, /^piece 2 was changed, .*\n$/)
+    assert.match(one.stdout, /^chunk 2 was modified .*\n$/)
     assert.match(one.stderr, /1 problem in/)
-    assert.match(spoiled(whole.subarray(0, -10)).stdout, /it ends too soon/)
-    assert.match(spoiled(whole.subarray(0, second)).stdout, /piece 1 was changed, cut off/)
-    assert.match(spoiled(whole.subarray(0, first)).stdout, /it ends too soon/)
+    assert.match(spoiled(whole.subarray(0, -10)).stdout, /the backup is truncated/)
+    assert.match(spoiled(whole.subarray(0, second)).stdout, /chunk 1 was modified or truncated/)
+    assert.match(spoiled(whole.subarray(0, first)).stdout, /the backup is truncated/)
     spoiled(Buffer.concat([whole, Buffer.from('x')]))
     for (const bytes of [Buffer.alloc(0), Buffer.from('hello\n')])
-      assert.match(spoiled(bytes).stdout, /it is not a backup of this platform/)
+      assert.match(spoiled(bytes).stdout, /not a backup of this platform/)
   })
 
   test('a record of another object in a backup, and a moved encrypted value, are reported', () => {
@@ -149,7 +149,7 @@ describe('verify', { timeout: 120_000 }, () => {
     assert.equal(status, 1, stderr)
     const lines = stdout.trim().split('\n')
     assert.equal(lines.length, 2, stdout)
-    assert.match(lines[0] as string, /teams\S* web\): its text is of another object/)
+    assert.match(lines[0] as string, /teams\S* web\): the data belongs to another object/)
     assert.match(lines[1] as string, /"one".*cannot be decrypted|one.*cannot be decrypted/)
     assert.equal(stdout.includes(secret) || stdout.includes(moved), false)
   })
@@ -167,7 +167,7 @@ describe('verify', { timeout: 120_000 }, () => {
     db.close()
     assert.match(
       busy,
-      /data\/platform\.db was not verified: another program holds the database .*: try again when that has ended/,
+      /data\/platform\.db was not verified: another process has locked the database .*: retry when that process has ended/,
     )
     mkdirSync(join(scratch, 'unreadable/platform.db'), { recursive: true })
     cpSync(join(scratch, 'data/master.key'), join(scratch, 'unreadable/master.key'))
@@ -190,7 +190,7 @@ describe('verify', { timeout: 120_000 }, () => {
     writeFileSync(join(scratch, 'locked/lock.db'), 'no database '.repeat(200))
     const { status, stderr } = run('serve --data locked --https off --http 127.0.0.1:0')
     assert.equal(status, 1)
-    assert.match(stderr, /locked\/lock\.db is damaged: file is not a database\. It holds nothing: delete it/)
+    assert.match(stderr, /locked\/lock\.db is damaged: file is not a database\. It contains no data: delete it/)
     writeFileSync(join(scratch, 'locked/platform.db'), 'no database '.repeat(200))
     const backup = run('backup locked.backup --data locked')
     assert.equal(backup.status, 1)

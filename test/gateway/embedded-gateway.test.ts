@@ -24,7 +24,7 @@ test('the server proxies to clusters itself with gateway.config, with the same r
   writeFileSync(file, JSON.stringify({ ...config, listen: '127.0.0.1:1', spaces: [{}] }))
   await assert.rejects(
     startServer({ storage: 'memory', args: ['--gateway-config', file] }),
-    /listen is for a gateway of its own[\s\S]*spaces\[0\]\.name is missing/,
+    /listen is only for a standalone gateway[\s\S]*spaces\[0\]\.name is missing/,
   )
   writeFileSync(file, JSON.stringify(config))
   const service = await startServer({ storage: 'memory', args: ['--gateway-config', file] })

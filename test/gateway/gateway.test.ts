@@ -67,7 +67,11 @@ describe('a gateway', () => {
 
   test('a client that takes it for the management API, like `platform login`, learns that it is a gateway', async () => {
     const signingIn = '/kubernetes/management/apis/authentication.k8s.io/v1/selfsubjectreviews'
-    await refused(ask('POST', signingIn, ada.key, {}), 404, /^this is a gateway: signing in .* the URL of the service/)
+    await refused(
+      ask('POST', signingIn, ada.key, {}),
+      404,
+      /^this is a gateway: to sign in, use the URL of the management API/,
+    )
   })
 
   test('the scope is checked before existence: 403 that names it, then 404 (D33)', async () => {
@@ -86,7 +90,7 @@ describe('a gateway', () => {
       '/kubernetes/cluster',
       '/kubernetes/project/web/vcluster/vc',
     ])
-      await refused(ask('GET', path, token), 404, /paths of a gateway are \/kubernetes\/cluster\/<cluster>/)
+      await refused(ask('GET', path, token), 404, /a gateway serves only \/kubernetes\/cluster\/<cluster>/)
     const project = await ada.mint({ scope: { virtualClusters: [{ project: 'web', virtualCluster: 'vc' }] } })
     await must(ask('GET', `/kubernetes/project/web/virtualcluster/vc${teams}`, project))
     await refused(ask('GET', `/kubernetes/project/web/space/room/api`, project), 403)
@@ -127,7 +131,7 @@ describe('a gateway', () => {
       ),
     )
     await refused(ask('GET', `${prod}${teams}`, 'plat_nobody'), 401, /invalid access key/)
-    await refused(ask('GET', `${prod}${teams}`, ''), 401, /no token was sent/)
+    await refused(ask('GET', `${prod}${teams}`, ''), 401, /the request has no bearer token/)
   })
 
   test('a watch of an access key ends when the key is deleted or disabled', async () => {

@@ -153,7 +153,7 @@ describe('a shared connection that ends', { timeout: 120_000 }, () => {
     })
     way.silence()
     await until('it is given up', () => heard.error !== undefined)
-    assert.match(heard.error?.message ?? '', /no answer to pings/)
+    assert.match(heard.error?.message ?? '', /no response to HTTP\/2 pings/)
     await until('the gateway has let go of it', () => way.sockets[0]?.destroyed === true)
   })
 

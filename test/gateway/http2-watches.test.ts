@@ -306,6 +306,6 @@ describe('watches that share a connection', () => {
     })
     await until('it has asked', () => cluster.got.length === 1)
     for (const socket of held) socket.unpipe().pause()
-    assert.match((await failed).message, /no answer to pings/)
+    assert.match((await failed).message, /no response to HTTP\/2 pings/)
   })
 })

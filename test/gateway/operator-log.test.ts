@@ -39,23 +39,21 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     assert.ok(!gateway.output().includes('is ready'), gateway.output())
     await eventually('it has tried some times', async () => door.refused > 8)
     const told = gateway.output().split('\n')
-    for (const what of ['fetching the keys of the issuer', 'following revocations']) {
+    for (const what of ['fetching the signing keys of the issuer', 'watching revocations']) {
       const lines = told.filter(line => line.includes(`${what} failed`))
       assert.equal(lines.length, 1, lines.join('\n'))
-      assert.match(JSON.parse(lines[0] ?? '').msg, /failed; trying again: cannot reach/)
+      assert.match(JSON.parse(lines[0] ?? '').msg, /failed, retrying: cannot reach/)
     }
     assert.ok(!gateway.output().includes('"stack"'), gateway.output())
     door.open()
     await eventually('it is ready', async () => /gateway is ready: (\S+)/.test(gateway.output()))
-    for (const what of ['fetching the keys of the issuer', 'following revocations'])
-      await eventually(`${what} is reported to work`, async () =>
-        gateway.output().includes(`${what} works again, after`),
-      )
+    for (const what of ['fetching the signing keys of the issuer', 'watching revocations'])
+      await eventually(`${what} is reported to work`, async () => gateway.output().includes(`${what} recovered after`))
     const url = /gateway is ready: (\S+)/.exec(gateway.output())?.[1] ?? ''
     const ada = await invite(service, 'ada')
     const answer = await gateway.at(url).request('GET', '/kubernetes/cluster/broken/api', { key: await ada.mint() })
     assert.equal(answer.status, 502)
-    assert.match(answer.text, /the gateway has no credentials for cluster broken/)
+    assert.match(answer.text, /the gateway has no valid credentials for cluster broken/)
     for (const word of [secret, '/bin/sh']) assert.ok(!answer.text.includes(word), answer.text)
     await eventually('its own log says why', async () => gateway.output().includes(secret))
     await must(service.request('DELETE', `${keys}/${ada.name}`))
@@ -72,10 +70,10 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
         /^gateway_revocations_age_seconds (\S+)$/m.exec(await (await fetch(`${gateway.status}/metrics`)).text())?.[1],
       )
     door.shut()
-    await says(gateway, /following revocations failed; trying again: cannot reach/)
+    await says(gateway, /watching revocations failed, retrying: cannot reach/)
     await eventually('a while has gone by', async () => (await age()) > 2)
     door.open()
-    await says(gateway, /following revocations works again, after \d+ s/)
+    await says(gateway, /watching revocations recovered after \d+ s/)
     // The next bookmark, without any event, would come after a minute.
     await eventually('it is heard', async () => (await age()) < 2)
   })
@@ -92,7 +90,7 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     await must(service.request('DELETE', `${keys}/${metadata.name}`))
     await says(
       gateway,
-      /following revocations failed.* the management API rejected the access key in \S+own\.key \(service\.keyFile\): /,
+      /watching revocations failed.* the management API rejected the access key in \S+own\.key \(service\.keyFile\): /,
     )
     const { status, text } = await gateway.request('GET', '/kubernetes/cluster/prod/api', { key: ada.key })
     assert.equal(status, 503)
@@ -113,7 +111,7 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     const server = `${service.https}/kubernetes/management`
     const half = { name: 'half', kubeconfig: 'slow.json' }
     const wrong =
-      /"level":50.*cluster half: the gateway may not impersonate groups, userextras\S+, userextras\S+ on this cluster/g
+      /"level":50.*cluster half: the gateway has no permission to impersonate groups, userextras\S+, userextras\S+ on this cluster/g
     const kubeconfig = kubeconfigOf(server, { token: nobody.key, ca: service.ca })
     const gateway = await startGateway(service, { clusters: [half] }, { kubeconfig })
     t.after(() => gateway.stop())
@@ -124,11 +122,11 @@ describe('the log of a gateway', { timeout: 120_000 }, () => {
     gateway.write({ clusters: [half], issuer: { url: called, ca: 'service-ca.crt' } })
     await says(
       gateway,
-      /cannot be used, keeping the previous configuration: .*issuer\.url: the issuer at https:\/\/localhost:\d+ calls itself/,
+      /reload failed .*keeping the previous configuration: .*issuer\.url: the issuer at https:\/\/localhost:\d+ identifies itself as/,
     )
     const misled = await startGateway(service, { issuer: { url: called, ca: 'service-ca.crt' } })
     t.after(() => misled.stop())
-    await says(misled, /"level":50.*issuer\.url: the issuer at https:\/\/localhost:\d+ calls itself/)
+    await says(misled, /"level":50.*issuer\.url: the issuer at https:\/\/localhost:\d+ identifies itself as/)
   })
 })
 

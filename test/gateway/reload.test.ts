@@ -163,11 +163,11 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     await says(gateway, /keeping the previous configuration/)
     const ready = await fetch(`${gateway.status}/readyz?verbose`)
     assert.equal(ready.status, 200, 'the previous one serves')
-    assert.match(await ready.text(), /^\[\+\]config ok: .*unusable/m)
+    assert.match(await ready.text(), /^\[\+\]config ok: reload has been failing/m)
     put(gateway, 'tls.key', next.key)
     await isShown(gateway, next)
     await isUsed(gateway)
-    assert.match(await (await fetch(`${gateway.status}/readyz?verbose`)).text(), /^\[\+\]config ok: as the file says/m)
+    assert.match(await (await fetch(`${gateway.status}/readyz?verbose`)).text(), /^\[\+\]config ok: up to date/m)
   })
 
   test('reports all problems of new files together, and uses none of them', async () => {
@@ -245,7 +245,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
 
     gateway.write({ ...moved, issuer: { url: other.https, ca: 'service-ca.crt' } })
     await isStuck(gateway)
-    await says(gateway, /did not answer within .*certificate is not trusted/)
+    await says(gateway, /did not respond within .*certificate is not trusted/)
     assert.equal(await statusOf(gateway, old), 200)
     assert.equal(await next(), 'MODIFIED')
 
@@ -296,7 +296,7 @@ describe('a gateway whose files change', { timeout: 120_000, concurrency: true }
     const { port: busy } = taken.address() as { port: number }
     gateway.write({ clusters, listen: `127.0.0.1:${busy}` })
     await isStuck(gateway)
-    await says(gateway, /listen: cannot listen on .*: in use by another program; choose another address with listen/)
+    await says(gateway, /listen: cannot listen on .*: in use by another program; set listen to another/)
     assert.equal(await statusOf(gateway, token), 200)
     taken.close()
 

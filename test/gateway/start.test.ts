@@ -70,13 +70,13 @@ describe('platform gateway', () => {
       assert.equal(code, 2, stderr)
       for (const words of [
         /gateway\.yaml:1:\d+: listen must be HOST:PORT/,
-        /lisen is not a known key/,
+        /unknown key lisen/,
         /service\.keyFile: .*empty\.key is empty/,
-        /issuer\.ca must be a text/,
+        /issuer\.ca must be a string/,
         /tls: .*missing\.crt/,
-        /clusters\[0\]\.name must be lower-case/,
+        /clusters\[0\]\.name must consist of lower-case/,
         /cluster Prod: cannot read .*missing\.kubeconfig/,
-        /clusters\[1\]\.name must be a text/,
+        /clusters\[1\]\.name must be a string/,
       ])
         assert.match(stderr, words)
     }
@@ -93,7 +93,7 @@ describe('platform gateway', () => {
     assert.equal(other.code, 2, other.stderr)
     assert.match(
       other.stderr,
-      /issuer\.url: the issuer at https:\/\/localhost:\d+ calls itself "https:\/\/127\.0\.0\.1:\d+"/,
+      /issuer\.url: the issuer at https:\/\/localhost:\d+ identifies itself as "https:\/\/127\.0\.0\.1:\d+"/,
     )
     const none = await check({
       issuer: { url: `${service.https}/nowhere`, ca: 'service-ca.crt' },
@@ -108,7 +108,7 @@ describe('platform gateway', () => {
     put('agent.key', service.adminKey)
     const { code, stderr, stdout } = await check({})
     assert.equal(code, 0, stderr)
-    assert.match(stderr, /^warning: .*service\.keyFile: .* may do more than a gateway does/m)
+    assert.match(stderr, /^warning: .*service\.keyFile: .* has more permissions than a gateway needs/m)
     assert.match(stdout, /is valid/)
   })
 
@@ -138,10 +138,10 @@ describe('platform gateway', () => {
     const nobody = { name: 'nobody', project: 'web', kubeconfig: 'nobody.json' }
     const all = await check({ clusters: [fine, away, refused], virtualClusters: [nobody] })
     assert.equal(all.code, 2, all.stderr)
-    assert.match(all.stderr, /cluster refused does not take the gateway’s credentials/)
+    assert.match(all.stderr, /cluster refused rejected the credentials of the gateway/)
     assert.match(
       all.stderr,
-      /virtual cluster nobody of project web: the gateway may not impersonate users, groups, userextras\/authentication\.platform\.sh\/key, userextras\/authentication\.platform\.sh\/token on this cluster/,
+      /virtual cluster nobody of project web: the gateway has no permission to impersonate users, groups, userextras\/authentication\.platform\.sh\/key, userextras\/authentication\.platform\.sh\/token on this cluster/,
     )
     assert.match(all.stderr, /cluster away: cannot reach/)
     assert.ok(!all.stderr.includes('plat_nobody'), all.stderr)
@@ -159,7 +159,7 @@ describe('platform gateway', () => {
     put('agent.key', (await invite(service, 'nobody')).key)
     const other = await check({})
     assert.equal(other.code, 2)
-    assert.match(other.stderr, /service\.keyFile: .* lacks the role for a gateway: .*platform-gateway/)
+    assert.match(other.stderr, /service\.keyFile: .* does not have the role platform-gateway/)
   })
 
   test('--check distinguishes a key without the agent scope from a user without the role, and says how to grant it', async () => {
@@ -169,13 +169,16 @@ describe('platform gateway', () => {
     assert.equal(unbound.code, 2)
     assert.match(
       unbound.stderr,
-      /service\.keyFile: .*agent\.key lacks the role for a gateway: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod: /,
+      /service\.keyFile: .*agent\.key does not have the role platform-gateway: .*; to grant it, run kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod$/m,
     )
     assert.ok(!unbound.stderr.includes('scope role'), unbound.stderr)
     put('agent.key', (await invite(service, 'admin', roles('workspace'))).key)
     const confined = await check({})
     assert.equal(confined.code, 2)
-    assert.match(confined.stderr, /service\.keyFile: the scope of the key in .*agent\.key .* scope role agent: /)
+    assert.match(
+      confined.stderr,
+      /service\.keyFile: the scope of the access key in .*agent\.key is too narrow .* scope role agent$/m,
+    )
     assert.ok(!confined.stderr.includes('clusterrolebinding'), confined.stderr)
   })
 

@@ -68,7 +68,7 @@ describe('platform storage', () => {
   test('status counts the values per encryption key', async () => {
     const { code, out } = await run('status')
     assert.equal(code, 0)
-    assert.match(out, new RegExp(`^${ids()[0]} +seals +\\d{2,}$`, 'm'))
+    assert.match(out, new RegExp(`^${ids()[0]} +encrypts +\\d{2,}$`, 'm'))
     assert.match(out, /all values are encrypted with the first key/)
   })
 
@@ -87,7 +87,7 @@ describe('platform storage', () => {
     const at = `${secrets()}?watch=1&timeoutSeconds=1&resourceVersion=${resourceVersion}`
     for await (const { type } of server.watch(at)) assert.fail(`a watch saw ${type}`)
     const { out } = await run('status')
-    assert.match(out, new RegExp(`^${old} +opens +0$`, 'm'))
+    assert.match(out, new RegExp(`^${old} +decrypts +0$`, 'm'))
     const { text } = await server.request('GET', '/../../metrics')
     assert.ok(Number(/^platform_resealed_objects_total (\d+)$/m.exec(text)?.[1]) >= 90)
   })
@@ -113,7 +113,7 @@ describe('platform storage', () => {
       const text = index < 50 ? 'third' : 'first'
       assert.deepEqual(found.get(`s${index}`), { a: base64(`${text} s${index}`) })
     }
-    assert.match((await run('status')).out, new RegExp(`^${old} +opens +0$`, 'm'))
+    assert.match((await run('status')).out, new RegExp(`^${old} +decrypts +0$`, 'm'))
   })
 
   test('the server starts without the old keys afterwards', async () => {
@@ -136,7 +136,7 @@ describe('platform storage', () => {
       assert.match((await run('status')).out, /\d+ values are not yet encrypted with the first key/)
     })
     await soon('everything is encrypted again', async () =>
-      new RegExp(`^${old} +opens +0$`, 'm').test((await run('status')).out),
+      new RegExp(`^${old} +decrypts +0$`, 'm').test((await run('status')).out),
     )
     assert.deepEqual(await objects(), before)
   })
@@ -146,7 +146,7 @@ describe('platform storage', () => {
     writeFileSync(join(server.directory, 'master.key'), `lonely ${Buffer.alloc(32).toString('base64')}\n`)
     await soon('it is told', async () => {
       await setTimeout(10)
-      return server.output().includes('using the changed key ring failed')
+      return server.output().includes('reloading the key ring failed')
     })
     await set('PATCH', 's0', 'fourth')
     assert.equal((await must(server.request('GET', `${secrets()}/s0`))).spec.data.a, base64('fourth s0'))

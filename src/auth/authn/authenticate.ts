@@ -85,7 +85,7 @@ export const missingKey = () => unauthorized('no access key was sent: send Autho
 /** Not an unknown key: the client sent a valid kind of credential to the wrong endpoint, so this is not a guess. */
 const misplacedToken = () =>
   unauthorized(
-    'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API takes an access key',
+    'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API requires an access key',
   )
 
 function notKnown(secret: string, fate: RemovalReason | undefined) {

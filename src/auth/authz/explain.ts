@@ -72,7 +72,7 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
       rule.apiGroups?.some(one => one === act.group || one === '*')
     return [...rbac.grants(caller, act.namespace)].flatMap(grant =>
       grant.rules.filter(about).map(rule => {
-        const names = rule.resourceNames?.length ? ` on ${rule.resourceNames.join(', ')} alone` : ''
+        const names = rule.resourceNames?.length ? ` only on ${rule.resourceNames.join(', ')}` : ''
         return `${grant.role} grants ${rule.verbs?.join(', ')}${names}, not ${act.verb}${act.name ? ` on ${act.name}` : ''}`
       }),
     )

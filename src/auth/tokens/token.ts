@@ -119,15 +119,15 @@ const known = ['alg', 'typ', 'kid']
 /** Throws TokenError. Everything that can be known without cryptography is looked at first. */
 export async function verifyToken(token: string, options: Verifying): Promise<Claims> {
   if (token.length > longest) throw new TokenError(`the token is longer than ${longest} bytes`)
-  if (!shape.test(token)) throw new TokenError('the token is not a JWT: it needs three parts')
+  if (!shape.test(token)) throw new TokenError('the token is not a JWT: it must have three parts')
   const [head = '', body = ''] = token.split('.')
   const id = readHeader(partOf(head, 'header'))
   const claims = readClaims(partOf(body, 'claims'))
   checkClaims(claims, options)
   const key = await options.keyOf(id)
-  if (!key) throw new TokenError('the token is signed with a key that the issuer does not have')
+  if (!key) throw new TokenError('the token is signed with a key that the issuer does not publish')
   await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
-    throw new TokenError('the signature of the token is wrong')
+    throw new TokenError('the signature of the token is invalid')
   })
   return claims
 }
@@ -138,16 +138,16 @@ function partOf(part: string, what: string): JsonObject {
     const { value, duplicates } = decode(Buffer.from(part, 'base64url'))
     if (isObject(value) && duplicates.length === 0) return value
   } catch {}
-  throw new TokenError(`the ${what} of the token cannot be read, or says something twice`)
+  throw new TokenError(`malformed token: its ${what} must be a JSON object without duplicate keys`)
 }
 
 /** Answers the id of the key. Headers that would have a key fetched or critical extensions understood are refused. */
 function readHeader({ alg, typ, kid, ...rest }: JsonObject): string {
   if (alg !== algorithm) throw new TokenError(`the token is not signed with ${algorithm}`)
   if (typ !== 'JWT') throw new TokenError('the token is not of type JWT')
-  if (Object.keys(rest).length) throw new TokenError(`the header of the token says more than ${known.join(', ')}`)
+  if (Object.keys(rest).length) throw new TokenError(`the header of the token must contain only ${known.join(', ')}`)
   if (typeof kid !== 'string' || !/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(kid))
-    throw new TokenError('the token does not say which key it is signed with')
+    throw new TokenError('the token has no valid key id (kid)')
   return kid
 }
 
@@ -178,8 +178,8 @@ const isTexts = (value: Json | undefined): value is readonly string[] =>
 
 function checkClaims({ iss, aud, exp, nbf, iat }: Claims, { issuer, audience, now }: Verifying): void {
   const seconds = now() / 1000
-  if (iss !== issuer) throw new TokenError('the token has another issuer')
-  if (!aud.includes(audience)) throw new TokenError(`the token is not for ${audience}`)
+  if (iss !== issuer) throw new TokenError('the token is from another issuer')
+  if (!aud.includes(audience)) throw new TokenError(`the token is not for the audience ${audience}`)
   if (exp + expiryLeeway <= seconds) throw new TokenError('the token has expired')
   if (Math.max(nbf, iat) - skew > seconds) throw new TokenError('the token is not valid yet')
   if (exp <= iat) throw new TokenError('the token expires before it was issued')

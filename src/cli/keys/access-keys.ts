@@ -155,7 +155,7 @@ export const createToken = defineCommand({
   examples: [
     { what: 'For one cluster and one hour', command: 'platform create token --ttl 1h --scope-cluster edge' },
     {
-      what: 'For a cluster that trusts the service directly: at most 15 minutes, one cluster only',
+      what: 'For a cluster that trusts the management API directly: at most 15 minutes, one cluster only',
       command: 'platform create token --ttl 15m --scope-cluster prod',
     },
     { what: 'Without a scope: for every cluster of the access key', command: 'platform create token --ttl 10m' },

@@ -68,7 +68,7 @@ export function openCredentials(options: CredentialsOptions): Credentials {
 function refuse(error: unknown): never {
   if (error instanceof TokenError) throw unauthorized(error.message)
   if (error instanceof ApiError) throw error
-  throw unavailable('the token could not be checked')
+  throw unavailable('the gateway could not check the token; retry later')
 }
 
 function principalIn(claims: Claims): Omit<Principal, 'from' | 'generation'> {

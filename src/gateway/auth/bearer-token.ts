@@ -14,7 +14,7 @@ export function bearerOf(request: Request): string {
   if (httpVersionMajor === 2 && sizeOf(rawHeaders) > longest) throw headTooLarge
   if (authorization === undefined)
     throw unauthorized(
-      'no token was sent: send Authorization: Bearer <TOKEN>, with a direct-cluster token or an access key',
+      'the request has no bearer token: send Authorization: Bearer <TOKEN>, with a direct-cluster token or an access key',
     )
   rejectDuplicateAuthorization(request)
   const secret = secretIn(authorization)
@@ -34,7 +34,7 @@ function secretIn(authorization: string): string | undefined {
 
 /** Headers that were not read have no token that counts: the listener answers so for what is larger than it reads. */
 export const headTooLarge = unauthorized(
-  'the headers of the request are larger than 16 KiB, so that no token was read: one of ours is shorter than that',
+  'the request headers exceed 16 KiB, so the gateway did not read the bearer token: send smaller headers',
 )
 
 /** Whether the credential has the form of a token; access keys look different. */

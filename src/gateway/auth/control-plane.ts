@@ -121,8 +121,8 @@ function checkFile(path: string | undefined, where: string, look: CheckContent):
 }
 
 const noKey: CheckContent = text => {
-  if (text.trim() === '') return 'is empty: it must hold an access key'
-  return /^\S+$/.test(text.trim()) ? undefined : 'must hold one access key and nothing else'
+  if (text.trim() === '') return 'is empty: it must contain an access key'
+  return /^\S+$/.test(text.trim()) ? undefined : 'must contain exactly one access key'
 }
 
 const noCertificate: CheckContent = text => {

@@ -109,7 +109,7 @@ type Keys = Map<string, { readonly key: CryptoKey; readonly point: string }>
 
 async function readKeys(set: Json): Promise<Keys> {
   const list = isObject(set) && Array.isArray(set['keys']) ? (set['keys'] as Json[]) : undefined
-  if (!list) throw new Error('the issuer answered no key set')
+  if (!list) throw new Error('the issuer did not return a JSON Web Key Set')
   const found: Keys = new Map()
   for (const one of list.slice(0, maxKeys)) {
     if (!isObject(one) || !isOurs(one)) continue // other keys may be for others

@@ -52,7 +52,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
   const { now } = io
   const open = (config: GatewayConfig, log: ThrottledLog, sequenceNumbers?: SequenceNumbers): TrustState => {
     const service = openService(config, file, io)
-    const [fetching, following] = [log('fetching the keys of the issuer'), log('following revocations')]
+    const [fetching, following] = [log('fetching the signing keys of the issuer'), log('watching revocations')]
     return {
       stamp: stampOf(config, file),
       issuer: config.issuer?.url ?? '',
@@ -148,7 +148,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
         drop()
         const reason = why instanceof Error ? `: ${why.message}` : ''
         throw new UsageError([
-          `${file}: issuer, service: ${next.service.url} did not answer within ${within / 1000} s${reason}`,
+          `${file}: issuer, service: ${next.service.url} did not respond within ${within / 1000} s${reason}`,
         ])
       }
       const wrong = issuerMismatch(config, await next.service.fetchMetadata().catch(() => undefined))
@@ -185,8 +185,8 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
 
 /** Whose word is not asked for any more cannot take it back either: so it does not count. */
 function issuerChanged({ issuer, service }: TrustState, { jti, from }: Principal): string | undefined {
-  if (jti === undefined) return from === service.url ? undefined : 'another management API reviews access keys now'
-  return from === issuer ? undefined : 'its issuer is not the one of this gateway any more'
+  if (jti === undefined) return from === service.url ? undefined : 'the gateway now uses another management API'
+  return from === issuer ? undefined : 'the gateway no longer trusts its issuer'
 }
 
 const stampOf = (config: GatewayConfig, file: string) =>

@@ -32,7 +32,10 @@ export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConf
         one.at.length === 1 &&
         Object.hasOwn((standaloneSchema as Schema).properties ?? {}, String(one.at[0]))
       )
-        findings[index] = { ...one, message: `${one.at[0]} is for a gateway of its own; here the service has it` }
+        findings[index] = {
+          ...one,
+          message: `${one.at[0]} is only for a standalone gateway; platform serve uses its own settings`,
+        }
   // The rules rely on the types; a rule that depends on a part of the wrong type is skipped.
   const isDoubtful = ({ at }: Finding) => findings.some(one => !one.missing && isWithin(one.at, at))
   findings.push(...checkRules((valid ?? {}) as PartialConfig).filter(one => !isDoubtful(one)))
@@ -46,7 +49,7 @@ export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConf
 const expected: { readonly [type: string]: string } = {
   object: 'a map of keys and values',
   array: 'a list',
-  string: 'a text',
+  string: 'a string',
   integer: 'a whole number',
   boolean: 'true or false',
 }
@@ -79,7 +82,7 @@ function validMembers(value: JsonObject, { schema, at, findings }: Shaping): obj
     if (schemaOfKey) valid[key] = validPart(member, { schema: schemaOfKey, at: [...at, key], findings })
     else {
       const known = Object.keys(properties)
-      const message = `${nameOf([...at, key])} is not a known key${didYouMean(key, known)} (known: ${known.join(', ')})`
+      const message = `unknown key ${nameOf([...at, key])}${didYouMean(key, known)} (known: ${known.join(', ')})`
       findings.push({ at: [...at, key], key: true, message })
     }
   }

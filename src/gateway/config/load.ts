@@ -85,7 +85,7 @@ function read(file: string): Uint8Array {
 }
 
 /** Problems in the rest are still reported. */
-const nameless = '(without a name)'
+const nameless = '(unnamed)'
 
 type Opened = {
   readonly found: ReadonlyMap<string, Found>

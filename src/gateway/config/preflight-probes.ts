@@ -14,7 +14,7 @@ import type { Service } from '../auth/control-plane.ts'
 import { isAboutCertificates } from '../proxy/backend.ts'
 import type { GatewayConfig } from './schema.ts'
 
-/** `away`: targets that are unreachable now. */
+/** `unreachable`: targets that may respond later. */
 export type PreflightReport = {
   readonly problems: string[]
   readonly warnings: string[]
@@ -47,7 +47,7 @@ export function issuerMismatch({ issuer }: GatewayConfig, metadata: Json | undef
   if (metadata === undefined) return undefined
   const named = isObject(metadata) ? metadata['issuer'] : undefined
   if (named === issuer?.url) return undefined
-  return `issuer.url: the issuer at ${issuer?.url} calls itself ${JSON.stringify(named)?.slice(0, 256)}: its tokens say so, and none of them would count`
+  return `issuer.url: the issuer at ${issuer?.url} identifies itself as ${JSON.stringify(named)?.slice(0, 256)}, so its tokens would be invalid: set issuer.url to the base URL of the management API`
 }
 
 export async function probeService(
@@ -75,16 +75,16 @@ export async function probeService(
   const own = await service.reviewSelf().catch(record)
   if (own && !hasOnlyAgentRole(own.caller.scope))
     warnings.push(
-      `${file}: service.keyFile: the key in ${keyFile} may do more than a gateway does: give it the scope role agent and nothing else`,
+      `${file}: service.keyFile: the access key in ${keyFile} has more permissions than a gateway needs: limit its scope to the role agent`,
     )
 }
 
 /** Either the key's scope is too narrow, or its user lacks the role. */
 async function refusalOf(service: Service, keyFile: string, { message, details }: ApiError): Promise<string> {
   if (details?.causes?.some(({ reason }) => reason === 'KeyScopeDenied'))
-    return `the scope of the key in ${keyFile} does not cover what a gateway does: it needs the scope role agent: ${message}`
+    return `the scope of the access key in ${keyFile} is too narrow for a gateway: ${message}; use a key with the scope role agent`
   const user = await userOf(service)
-  return `the user of the key in ${keyFile} lacks the role for a gateway: kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user ?? 'USER'}: ${message}`
+  return `the user of the access key in ${keyFile} does not have the role platform-gateway: ${message}; to grant it, run kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=${user ?? 'USER'}`
 }
 
 async function userOf({ resources }: Service): Promise<string | undefined> {
@@ -136,15 +136,15 @@ export async function probeClusters(
       const missing = impersonations.filter((_, index) => refused[index]).map(resourceName)
       if (missing.length)
         report.problems.push(
-          `${file}: ${name}: the gateway may not impersonate ${missing.join(', ')} on this cluster, so every request would fail: grant it impersonate, see docs/GATEWAY.md`,
+          `${file}: ${name}: the gateway has no permission to impersonate ${missing.join(', ')} on this cluster, so every request would fail: grant it the verb impersonate, see docs/GATEWAY.md`,
         )
     } catch (error) {
       const { message, code } = error as ApiError
       if (isUnreachable(error))
         (isUntrusted(error as Failure) ? report.problems : report.unreachable).push(`${file}: ${name}: ${message}`)
       else if (code === 401)
-        report.problems.push(`${file}: ${name} does not take the gateway’s credentials: ${message}`)
-      else report.problems.push(`${file}: ${name} did not answer whether the gateway may impersonate users: ${message}`)
+        report.problems.push(`${file}: ${name} rejected the credentials of the gateway: ${message}`)
+      else report.problems.push(`${file}: ${name}: cannot check whether the gateway may impersonate users: ${message}`)
     }
     transport.close()
   }

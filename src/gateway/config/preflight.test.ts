@@ -32,9 +32,9 @@ test('an audit log that cannot be opened is reported with its setting and file',
   mkdirSync(at('directory'))
   writeFileSync(at('plain'), '')
   for (const [log, words] of [
-    ['missing/audit.log', `cannot write ${at('missing/audit.log')}: there is no directory ${at('missing')}`],
+    ['missing/audit.log', `cannot write ${at('missing/audit.log')}: the directory ${at('missing')} does not exist`],
     ['directory', `cannot write ${at('directory')}: it is a directory`],
-    ['plain/audit.log', `cannot write ${at('plain/audit.log')}: there is no directory ${at('plain')}`],
+    ['plain/audit.log', `cannot write ${at('plain/audit.log')}: the directory ${at('plain')} does not exist`],
   ] as const)
     assert.deepEqual(await problems(log), [`${at('gateway.yaml')}: audit.log: ${words}`])
 })

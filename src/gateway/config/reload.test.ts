@@ -91,28 +91,28 @@ test('the changed file is named, and the gateway reports outdated files until it
   const one = join(dirname(file), 'one')
   const says = () => config?.about?.()
   follow()
-  assert.equal(says(), 'as the file says')
+  assert.equal(says(), 'up to date')
   put('one', kubeconfigOf('https://other.test'))
-  assert.equal(says(), 'files have changed, and are used once they rest and can be')
+  assert.equal(says(), 'files have changed, reload pending')
   await seconds(4)
-  assert.equal(says(), 'as the file says')
+  assert.equal(says(), 'up to date')
   put('one', 'nothing')
   put('two', kubeconfigOf('https://another.test'))
   await seconds(4)
-  assert.match(says() ?? '', /^changed files are unusable since \d+ s/)
+  assert.match(says() ?? '', /^reload has been failing for \d+ s/)
   put('one', kubeconfigOf('https://other.test'))
   write(clusters('one', 'two'))
   await seconds(4)
-  assert.equal(says(), 'as the file says')
+  assert.equal(says(), 'up to date')
   const [first, second, third] = told
-  assert.deepEqual([first, told.length], [`${one} has changed and is used from now on`, 3])
+  assert.deepEqual([first, told.length], [`configuration reloaded (changed: ${one})`, 3])
   assert.ok(
     second?.startsWith(
-      `${one}, ${join(dirname(file), 'two')} have changed and cannot be used, keeping the previous configuration:`,
+      `configuration reload failed (changed: ${one}, ${join(dirname(file), 'two')}), keeping the previous configuration:`,
     ),
     second,
   )
-  assert.equal(third, `${file}, ${one}, ${join(dirname(file), 'two')} have changed and are used from now on`)
+  assert.equal(third, `configuration reloaded (changed: ${file}, ${one}, ${join(dirname(file), 'two')})`)
 })
 
 test('a CA that is created while a configuration is activated is not a change of it', async t => {
@@ -188,7 +188,7 @@ test('a renewed certificate is used although the configuration is invalid; nothi
   await seconds(3)
   assert.equal(shown(certificates), new X509Certificate(next.certificate).fingerprint256)
   assert.equal(setup.current(), places, 'where a cluster is belongs to the file that names it')
-  assert.match(told.at(-1) ?? '', /files that it named before have changed, too, and are used/)
+  assert.match(told.at(-1) ?? '', /reloaded the certificate and CA files of the previous configuration/)
   assert.notEqual(setup.reloads.failingSince, undefined, 'the file still cannot be used')
 })
 
@@ -209,5 +209,5 @@ test('a certificate that cannot be renewed is reported once, even if the configu
   assert.equal(setup.reloads.failed, 2)
   const about = told.filter(text => text.includes('do not match'))
   assert.deepEqual([about.length, told.length], [1, 3], told.join('\n'))
-  assert.match(about[0] ?? '', /^files that it named before cannot be used: .*tls\.crt/)
+  assert.match(about[0] ?? '', /^cannot reload the certificate and CA files of the previous configuration: .*tls\.crt/)
 })

@@ -73,7 +73,6 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     const [file = ''] = files
     const changed = changedSince(used)
     const which = changed.length ? changed.join(', ') : file
-    const [have, are] = changed.length > 1 ? ['have', 'are'] : ['has', 'is']
     try {
       await following.check?.()
       const next = loader.load()
@@ -85,7 +84,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       reloads.failingSince = undefined
       lastError = lastRenewError = ''
       used = seen = settledStamps(seen, loaded.files)
-      following.info(`${which} ${have} changed and ${are} used from now on`)
+      following.info(`configuration reloaded (changed: ${which})`)
       cleanUp(following, () => next.use())
       cleanUp(following, () => change?.done())
     } catch (error) {
@@ -95,7 +94,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       retryAt = performance.now() + retryAfter
       const why = error instanceof UsageError ? error.problems.join('; ') : (error as Error).message
       if (why !== lastError)
-        following.error(`${which} ${have} changed and cannot be used, keeping the previous configuration: ${why}`)
+        following.error(`configuration reload failed (changed: ${which}), keeping the previous configuration: ${why}`)
       lastError = why
       await renew(following)
     }
@@ -109,7 +108,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       if (!change) return
       if (stopped) return change.drop()
       change.use()
-      following.info('files that it named before have changed, too, and are used from now on')
+      following.info('reloaded the certificate and CA files of the previous configuration')
       cleanUp(following, change.done)
     } catch (error) {
       reportRenewErrors(following, [(error as Error).message])
@@ -120,7 +119,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
   const reportRenewErrors = (following: Following, problems: readonly string[]) => {
     const newErrors = problems.filter(one => !lastError.includes(one)).join('; ')
     if (newErrors && newErrors !== lastRenewError && !stopped)
-      following.error(`files that it named before cannot be used: ${newErrors}`)
+      following.error(`cannot reload the certificate and CA files of the previous configuration: ${newErrors}`)
     lastRenewError = newErrors
   }
 

@@ -33,11 +33,11 @@ function checkServer({ listen, tls, issuer, service, status, limits }: PartialCo
   const found: Finding[] = []
   const files = [tls?.certificate, tls?.key].filter(Boolean).length
   if (tls && (files === 1 || (files === 2) === Boolean(tls.directory)))
-    found.push({ at: ['tls'], message: 'tls needs certificate and key, or a directory for a CA of its own' })
+    found.push({ at: ['tls'], message: 'tls requires either certificate and key, or directory' })
   const check = (at: At, value: string | undefined, pattern: RegExp, what: string) => {
     if (value !== undefined && !pattern.test(value)) found.push({ at, message: `${at.join('.')} must be ${what}` })
   }
-  const url = 'an https URL without a slash at its end'
+  const url = 'an https URL without a trailing slash'
   check(['listen'], listen, address, 'HOST:PORT')
   check(['status'], status === 'off' ? undefined : status, address, 'HOST:PORT or off')
   check(['issuer', 'url'], issuer?.url, https, url)
@@ -55,7 +55,8 @@ function checkTargets({ clusters = [], virtualClusters = [], spaces = [] }: Part
   const once = (list: string, index: number, names: readonly (string | undefined)[]) => {
     if (names.includes(undefined)) return
     const key = names.join('/')
-    if (seen.has(`${list} ${key}`)) found.push({ at: [list, index, 'name'], message: `${list}: ${key} is there twice` })
+    if (seen.has(`${list} ${key}`))
+      found.push({ at: [list, index, 'name'], message: `${list}: duplicate name "${key}"` })
     seen.add(`${list} ${key}`)
   }
   const named = (list: string, index: number, fields: { readonly [field: string]: string | undefined }) => {
@@ -63,7 +64,7 @@ function checkTargets({ clusters = [], virtualClusters = [], spaces = [] }: Part
       if (value !== undefined && !isTargetName(value))
         found.push({
           at: [list, index, field],
-          message: `${list}[${index}].${field} must be lower-case letters, digits, - and .`,
+          message: `${list}[${index}].${field} must consist of lower-case letters, digits, - and .`,
         })
   }
   for (const [index, one] of present(clusters)) {
@@ -84,7 +85,7 @@ function checkTargets({ clusters = [], virtualClusters = [], spaces = [] }: Part
     if (cluster !== undefined && !names.includes(cluster) && !names.includes(undefined))
       found.push({
         at: ['spaces', index, 'cluster'],
-        message: `spaces[${index}].cluster: there is no cluster "${cluster}"${didYouMean(cluster, names as string[])}`,
+        message: `spaces[${index}].cluster: "${cluster}" is not in clusters${didYouMean(cluster, names as string[])}`,
       })
   }
   return found
@@ -96,8 +97,8 @@ const present = <T>(list: readonly (T | undefined)[]) =>
 function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Finding[] {
   const where = `${at[0]}[${at[1]}]`
   if (Boolean(kubeconfig) === (inCluster === true))
-    return [{ at, message: `${where} needs one way in: kubeconfig, or inCluster: true` }]
-  return context && !kubeconfig ? [{ at, message: `${where}.context belongs to a kubeconfig` }] : []
+    return [{ at, message: `${where} requires either kubeconfig or inCluster: true` }]
+  return context && !kubeconfig ? [{ at, message: `${where}.context requires kubeconfig` }] : []
 }
 
 /** Names with the prefix system: belong to the cluster (D33). */
@@ -106,6 +107,6 @@ function checkIdentity({ identity = {} }: PartialConfig): Finding[] {
     .filter(field => !/^[\w:.@/-]*$/.test(identity[field] ?? '') || identity[field]?.startsWith('system:'))
     .map(field => ({
       at: ['identity', field],
-      message: `identity.${field} must be letters, digits and :.@/_-, and not begin with system:`,
+      message: `identity.${field} must consist of letters, digits and :.@/_- and must not start with system:`,
     }))
 }

@@ -3,9 +3,11 @@
 import { flag, integer, list, oneOf, type Static, struct, text } from '../../api/schema.ts'
 
 const reached = {
-  kubeconfig: text('File with the way into it, relative to this file.'),
-  context: text('Context of that kubeconfig; default its current one.'),
-  inCluster: flag('Instead: the cluster that the gateway runs in, by its service account.'),
+  kubeconfig: text('Kubeconfig of the cluster. A relative path starts at the directory of this file.'),
+  context: text('Context in the kubeconfig. Default: its current context.'),
+  inCluster: flag(
+    'Use the cluster that the gateway runs in, with the service account of its pod, instead of a kubeconfig.',
+  ),
 }
 
 const cluster = struct('A connected cluster.', { name: text('The name in paths and scopes.'), ...reached }, ['name'])
@@ -19,80 +21,82 @@ const space = struct(
   {
     name: text('The name in paths and scopes.'),
     project: text('The project it belongs to.'),
-    cluster: text('One of clusters.'),
-    namespace: text('The namespace there.'),
+    cluster: text('Name of an entry in clusters.'),
+    namespace: text('Namespace in the cluster.'),
   },
   ['name', 'project', 'cluster', 'namespace'],
 )
 
 /** The settings of the embedded gateway. */
 const targets = {
-  apiVersion: oneOf(['config.platform.sh/v1'], 'Always this.'),
-  kind: oneOf(['GatewayConfig'], 'Always this.'),
-  identity: struct('Whom clusters see.', {
-    userPrefix: text('Before every user name.'),
-    groupPrefix: text('Before every group but system:authenticated.'),
+  apiVersion: oneOf(['config.platform.sh/v1'], 'API version of this file.'),
+  kind: oneOf(['GatewayConfig'], 'Kind of this file.'),
+  identity: struct('Users and groups that the gateway impersonates.', {
+    userPrefix: text('Prefix of every user name.'),
+    groupPrefix: text('Prefix of every group except system:authenticated.'),
   }),
   clusters: list(cluster, 'Connected clusters.'),
   virtualClusters: list(virtualCluster, 'Virtual clusters.'),
   spaces: list(space, 'Spaces.'),
-  timeouts: struct('How long is waited for a cluster, and for a client, in seconds.', {
-    connect: integer('For a connection.', { minimum: 1 }),
-    answer: integer('For an answer to begin, of requests that are not streams.', { minimum: 1 }),
-    take: integer('For a client to take a piece of such an answer. Default 60.', { minimum: 1 }),
+  timeouts: struct('Timeouts in seconds.', {
+    connect: integer('Time to connect to a cluster. Default 10.', { minimum: 1 }),
+    answer: integer('Time until a cluster starts its response, except for streams. Default 75.', { minimum: 1 }),
+    take: integer('Time for a client to read one chunk of a response, except for streams. Default 60.', { minimum: 1 }),
   }),
 }
 
 const standalone = {
-  listen: text('HOST:PORT to serve HTTPS on.'),
+  listen: text('Address for HTTPS, HOST:PORT.'),
   tls: struct(
-    'The certificate it is served with: from files, which are read again when they change, or of a CA of its own.',
+    'Serving certificate: from files, which are reloaded when they change, or issued by the gateway’s own CA.',
     {
-      certificate: text('PEM file.'),
-      key: text('PEM file.'),
-      directory: text('Instead: the directory of ca.crt and ca.key, which the gateway creates if they are missing.'),
-      names: list(text(''), 'Names and addresses for the certificate of that CA; localhost is always among them.'),
+      certificate: text('PEM file with the certificate.'),
+      key: text('PEM file with the private key.'),
+      directory: text('Directory with ca.crt and ca.key of the gateway’s own CA, created if both are missing.'),
+      names: list(text(''), 'Names and addresses in the certificate that this CA issues, in addition to localhost.'),
     },
   ),
   issuer: struct(
-    'Whose tokens count.',
+    'Issuer of valid tokens.',
     {
-      url: text('As tokens name it: the base URL of the service.'),
-      ca: text('PEM file with the one CA that is trusted for it.'),
-      keySet: text('URL of its keys; default /.well-known/jwks.json below url.'),
+      url: text('Issuer as in the tokens: the base URL of the management API.'),
+      ca: text('PEM file with the only CA that is trusted for the issuer.'),
+      keySet: text('URL of the signing keys. Default: /.well-known/jwks.json below url.'),
     },
     ['url'],
   ),
   service: struct(
     'The connection to the management API, for revocations and access keys.',
     {
-      url: text('Default: that of the issuer.'),
-      ca: text('Default: that of the issuer.'),
+      url: text('URL of the management API. Default: url of the issuer.'),
+      ca: text('PEM file with its CA. Default: ca of the issuer.'),
       keyFile: text('File with an access key that has the scope role agent.'),
     },
     ['keyFile'],
   ),
-  revocations: struct('Behaviour without contact to the revocation feed.', {
-    serveWithout: integer('Seconds to continue; then the gateway refuses every token. Default 900.', { minimum: 120 }),
+  revocations: struct('Behaviour without contact with the revocation feed.', {
+    serveWithout: integer('Seconds to keep serving; then the gateway rejects every request. Default 900.', {
+      minimum: 120,
+    }),
   }),
-  limits: struct('Requests under way at once; one more is answered 429.', {
-    reads: integer('Default 400.', { minimum: 1 }),
-    writes: integer('Default 400.', { minimum: 1 }),
+  limits: struct('Maximum requests in flight; further requests get 429.', {
+    reads: integer('Read requests. Default 400.', { minimum: 1 }),
+    writes: integer('Write requests. Default 400.', { minimum: 1 }),
     streams: integer('Watches, logs, exec and the like. Default 10000.', { minimum: 1 }),
-    share: integer('Percent of these that one identity may hold. Default 80.', { minimum: 1 }),
+    share: integer('Percentage of each limit that one user can occupy. Default 80.', { minimum: 1 }),
   }),
-  status: text('HOST:PORT for health and metrics over plain HTTP, or off.'),
+  status: text('Address for health checks and metrics over plain HTTP, HOST:PORT, or off.'),
   audit: struct('The audit log.', {
     log: text('A file, - for stdout, or off. Default -.'),
     policy: text('File with an audit.k8s.io/v1 Policy. Default: writes, and reads of secrets.'),
-    salt: text('File with the salt of hashes, made when missing; default one that lasts until the program ends.'),
+    salt: text('File with the salt of hashes, created if missing. Default: a random salt until the gateway exits.'),
   }),
-  logLevel: oneOf(['debug', 'info', 'warn', 'error'], 'How much to log.'),
+  logLevel: oneOf(['debug', 'info', 'warn', 'error'], 'Log level.'),
 }
 
 const needed = ['apiVersion', 'kind'] as const
-export const embeddedSchema = struct('A gateway in the service.', targets, needed)
-export const standaloneSchema = struct('A gateway of its own.', { ...targets, ...standalone }, [
+export const embeddedSchema = struct('Configuration of the embedded gateway of platform serve.', targets, needed)
+export const standaloneSchema = struct('Configuration of a standalone gateway.', { ...targets, ...standalone }, [
   ...needed,
   'listen',
   'tls',

@@ -44,10 +44,10 @@ type Failure = Error & { readonly code?: string }
 /** Nothing was done there, so it may be tried again. */
 export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
   isAboutCertificates(error.code ?? '')
-    ? withCause(error, new ApiError(502, 'BadGateway', `${name} cannot be trusted: ${why(error)}`))
+    ? withCause(error, new ApiError(502, 'BadGateway', `the TLS handshake with ${name} failed: ${why(error)}`))
     : withCause(
         error,
-        new ApiError(503, 'ServiceUnavailable', `${name} cannot be reached: ${why(error)}`, {
+        new ApiError(503, 'ServiceUnavailable', `${name} is unreachable: ${why(error)}`, {
           details: { retryAfterSeconds: 1 },
         }),
       )
@@ -59,7 +59,7 @@ export const refusedUnread = ({ name }: Backend, error: Failure): ApiError =>
     new ApiError(
       503,
       'ServiceUnavailable',
-      `${name} is overloaded or shutting down: it refused the request without processing it`,
+      `${name} rejected the request without processing it: it is overloaded or shutting down`,
       {
         details: { retryAfterSeconds: 1 },
       },
@@ -72,18 +72,18 @@ export const brokenOff = ({ name, why }: Backend, error: Failure): ApiError =>
     new ApiError(
       502,
       'BadGateway',
-      `${name} broke off before it answered: ${why(error)}; the request may have been carried out`,
+      `the connection to ${name} failed before it responded: ${why(error)}; it may have processed the request`,
     ),
   )
 
 export const notAgreed = ({ name }: Backend): ApiError =>
-  new ApiError(502, 'BadGateway', `${name} did not agree to the upgrade, and did not say why`)
+  new ApiError(502, 'BadGateway', `${name} rejected the upgrade without a reason`)
 
 export const tooLate = ({ name }: Backend, milliseconds: number): ApiError =>
   new ApiError(
     504,
     'Timeout',
-    `${name} did not answer within ${milliseconds / 1000} s; the request may have been carried out`,
+    `${name} did not respond within ${milliseconds / 1000} s; it may have processed the request`,
     {
       details: {},
     },
@@ -102,7 +102,7 @@ export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
     new ApiError(
       502,
       'BadGateway',
-      `the gateway has no credentials for ${name}: its operator finds the reason in its log`,
+      `the gateway has no valid credentials for ${name}: ask the operator of the gateway; its log has the reason`,
     ),
   )
 
@@ -110,7 +110,7 @@ export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
 const withCause = (cause: Error, error: ApiError): ApiError => Object.assign(error, { cause })
 
 export const redirected = ({ name }: Backend): ApiError =>
-  new ApiError(502, 'BadGateway', `${name} answered with a redirect, which is neither followed nor passed on`)
+  new ApiError(502, 'BadGateway', `${name} returned a redirect, which the gateway neither follows nor forwards`)
 
 export const isAboutCertificates = (code: string) =>
   /CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS|ERR_SSL|EPROTO|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)/.test(code)

@@ -81,7 +81,7 @@ const notByConnection = ['content-length', 'transfer-encoding', 'host', 'authori
 export function checkInbound({ rawHeaders, headers: { connection } }: Request): void {
   const named = namedByConnection(connection)
   const hidden = named.size && notByConnection.find(name => named.has(name))
-  if (hidden) throw badRequest(`Connection must not name ${hidden}`)
+  if (hidden) throw badRequest(`the Connection header must not name ${hidden}`)
   for (let index = 0; index < rawHeaders.length; index += 2)
     if (actionOf(rawHeaders[index] as string) === 'refused')
       throw forbiddenPath('Impersonate headers are not allowed: the gateway sets them from the token or access key')
@@ -185,7 +185,9 @@ const everyone = 'system:authenticated'
 /** Names travel as UTF-8, as every Go server reads them. Throws 403 for what no header can say. */
 function bytes(value: string): string {
   if (/[\x00-\x1f\x7f]/.test(value) || value.trim() !== value)
-    throw forbiddenPath('a name with control characters or blanks around it cannot be passed on to a cluster')
+    throw forbiddenPath(
+      'a user or group name has control characters, or leading or trailing blanks: the gateway cannot impersonate it',
+    )
   return /[^\x00-\x7f]/.test(value) ? Buffer.from(value).toString('latin1') : value
 }
 

@@ -27,9 +27,9 @@ export function openHttp2(
       socket.destroy()
       reject(error)
     }
-    const timer = setTimeout(() => fail(failed('it did not answer in time', 'ETIMEDOUT')), connectWithin)
+    const timer = setTimeout(() => fail(failed('connection timed out', 'ETIMEDOUT')), connectWithin)
     socket.on('error', fail)
-    socket.on('close', () => fail(failed('the connection was broken off', 'ECONNRESET')))
+    socket.on('close', () => fail(failed('connection reset', 'ECONNRESET')))
     socket.once('secureConnect', () => {
       const isPlain = socket.alpnProtocol !== 'h2'
       const done = (session?: ClientHttp2Session) => {
@@ -66,7 +66,7 @@ export function startPings({ session, socket }: Opened, pingEvery: number): void
       return
     }
     if (socket.bytesRead === read) {
-      session.destroy(failed('the connection is dead: no answer to pings', 'ETIMEDOUT'))
+      session.destroy(failed('no response to HTTP/2 pings', 'ETIMEDOUT'))
       return void socket.destroy()
     }
     read = socket.bytesRead

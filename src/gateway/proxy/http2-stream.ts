@@ -45,7 +45,7 @@ export function handleResponse(
     // A reset stream is reported when it closes.
     if (!answer.isWanted || !hasAnswered || !isWhole || stream.rstCode !== constants.NGHTTP2_NO_ERROR) return
     if (left) {
-      error = failed('it is shorter than it says', 'BAD_ANSWER')
+      error = failed('the response is shorter than its Content-Length', 'BAD_ANSWER')
       return
     }
     answer.isWanted = false
@@ -60,7 +60,7 @@ export function handleResponse(
     const isBehind = stream.id === undefined || stream.id > connection.lastSeen()
     const isRefused = !hasAnswered && (isBehind || refusals.includes(stream.rstCode))
     const how = { isStale: !hasAnswered && (connection.isReused || isRefused), isConnected: !isRefused, isRefused }
-    handler.failed(error ?? failed('the connection was broken off', 'ECONNRESET'), how)
+    handler.failed(error ?? failed('connection reset', 'ECONNRESET'), how)
   })
   return answer
 }

@@ -9,7 +9,7 @@ const discovery = /^\/(api(\/v1)?|apis(\/[^/]+){0,2}|openapi(\/.*)?|version)?\/?
 export function confine(route: Route, namespace: string): void {
   if (isInside(route, namespace)) return
   throw forbiddenPath(
-    `${describeTarget(route.target)} is the namespace "${namespace}": only discovery and paths inside that namespace are for it`,
+    `${describeTarget(route.target)} is the namespace "${namespace}": it allows only discovery and paths inside that namespace`,
   )
 }
 

@@ -31,7 +31,7 @@ export const unknownRoute = (before = '') =>
   new ApiError(
     404,
     'NotFound',
-    `${before}the paths of a gateway are /kubernetes/cluster/<cluster>/…, /kubernetes/project/<project>/virtualcluster/<name>/… and /kubernetes/project/<project>/space/<name>/…`,
+    `${before}a gateway serves only /kubernetes/cluster/<cluster>/…, /kubernetes/project/<project>/virtualcluster/<name>/… and /kubernetes/project/<project>/space/<name>/…`,
     { details: {} },
   )
 
@@ -66,8 +66,9 @@ export function routeOf({ request, path, query, method }: Exchange): Route {
 
 function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: Request, path: string): void {
   // TRACE would send the gateway's own credentials back; the others mean nothing to a cluster.
-  if (!methods.has(method)) throw new ApiError(405, 'MethodNotAllowed', `${method} is not passed on to a cluster`)
-  if (!url.startsWith('/')) throw badRequest('the request target must be a path: absolute-form is for proxies')
+  if (!methods.has(method))
+    throw new ApiError(405, 'MethodNotAllowed', `the gateway does not forward ${method} requests`)
+  if (!url.startsWith('/')) throw badRequest('the request target must be a path, not a URL (absolute-form)')
   if (ambiguous.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
     throw badRequest('the path has encoded slashes, dots or control characters, or non-ASCII characters')
   if (path.includes('%') && !isDecodable(path)) throw badRequest('percent-encoded bytes in the path must be UTF-8')

@@ -46,7 +46,7 @@ export function requestOf(forwarding: Forwarding, ready: Ready): Omit<UpstreamRe
   const headers = headersOf(forwarding, ready)
   const path = pathOf(forwarding)
   if (offTheLine.test(path) || headers.some(text => offTheLine.test(text)))
-    throw badRequest('a header has characters that no header has')
+    throw badRequest('the path or a header contains a character that HTTP does not allow')
   const { request } = forwarding.exchange
   const size = request.headers['content-length']
   // undici frames the body by what is sent. It checks a length, and sends a body without one in chunks.
@@ -109,7 +109,7 @@ export function bodyOf(request: Request): Readable {
   body.on('error', () => {})
   request.pipe(body, { end: false })
   request.on('end', () => {
-    if (stream?.closed) body.destroy(new Error('the client reset its request'))
+    if (stream?.closed) body.destroy(new Error('the client reset the request'))
     else body.end()
   })
   return body

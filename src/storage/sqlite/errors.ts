@@ -8,15 +8,15 @@ const IOERR = 10
 const IOERR_WRITE = IOERR | (3 << 8)
 
 const words: { readonly [code: number]: string } = {
-  5: 'another program holds the database',
-  6: 'another program holds the database',
-  7: 'there is no memory left',
+  5: 'another process has locked the database',
+  6: 'another process has locked the database',
+  7: 'out of memory',
   [READONLY]: 'the disk is read-only',
-  [IOERR]: 'the disk does not accept writes',
+  [IOERR]: 'cannot read or write the disk',
   11: 'the database file is damaged',
   [FULL]: 'the disk is full',
   14: 'the database file cannot be opened',
-  15: 'another program holds the database',
+  15: 'another process has locked the database',
   26: 'the database file is damaged',
 }
 
@@ -33,12 +33,12 @@ export function describeError(error: unknown): string {
 }
 
 const advices: { readonly [code: number]: string } = {
-  5: 'try again when that has ended',
-  6: 'try again when that has ended',
-  7: 'try again with more of it',
-  [READONLY]: 'look at a copy of the whole directory, where it may be written',
+  5: 'retry when that process has ended',
+  6: 'retry when that process has ended',
+  7: 'retry with more memory',
+  [READONLY]: 'use a copy of the whole directory that is writable',
   14: 'the file and its -wal and -shm files must be readable, and the directory writable',
-  15: 'try again when that has ended',
+  15: 'retry when that process has ended',
 }
 
 /** Why a file could not be looked at though nothing may be wrong with what is in it, and what to do; undefined: it is another failure. */

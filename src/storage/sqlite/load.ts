@@ -31,7 +31,7 @@ export function loadLog(file: string, watchCache: WatchCache, isChecked = false)
   db.exec('BEGIN') // a consistent snapshot during concurrent writes
   const words = new Map<string, string>()
   const floor = readMeta(db, 'floor')
-  if (floor === undefined) throw new DamagedError('its history has no beginning')
+  if (floor === undefined) throw new DamagedError('the start of the history (meta floor) is missing')
   watchCache.begin(floor, floor)
   const chunk = db.prepare(chunkWith(isChecked ? 'sum' : '0'))
   chunk.setReturnArrays(true)
@@ -54,7 +54,9 @@ export function loadLog(file: string, watchCache: WatchCache, isChecked = false)
   db.close()
   if (damaged.length === 0) return
   const named = `${damaged.slice(0, maxListed).join(', ')}${damaged.length > maxListed ? ' and others' : ''}`
-  throw new DamagedError(`the checksum is wrong of ${damaged.length} of its records (${named})`)
+  throw new DamagedError(
+    `${damaged.length} ${damaged.length === 1 ? 'record has' : 'records have'} a wrong checksum (${named})`,
+  )
 }
 
 function isDamaged([id, bucket, namespace, name, previous, gap, time, , sum]: Fields, text: Buffer): boolean {
@@ -68,7 +70,9 @@ function loadRow(row: Fields, text: Buffer, watchCache: WatchCache, floor: numbe
   const previous = watchCache.get(wanted)
   const key = previous?.key ?? wanted
   if (revision > floor && (previous?.revision ?? 0) !== before) {
-    throw new DamagedError(`${bucket} ${namespace}/${name} at ${revision} does not follow ${before}`)
+    throw new DamagedError(
+      `the history of ${bucket} ${namespace}/${name} has a gap: revision ${revision} does not follow revision ${before}`,
+    )
   }
   const entry = gap === 0 ? undefined : { key, revision, text, labels: labelsOf(text), gap }
   if (revision <= floor) watchCache.seed(key, entry)

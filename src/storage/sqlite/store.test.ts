@@ -43,7 +43,7 @@ describe('sqlite: restarts', () => {
     await assert.rejects(
       open({ file }),
       new RegExp(
-        `${file} is damaged: the checksum is wrong of 2 of its records \\(teams\\.test /a, teams\\.test /c\\)\\. platform verify \\S+ lists all damage`,
+        `${file} is damaged: 2 records have a wrong checksum \\(teams\\.test /a, teams\\.test /c\\)\\. platform verify \\S+ lists all damage`,
       ),
     )
   })

@@ -124,7 +124,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
         await new Promise(resolve => setTimeout(resolve, probeMs))
       }
     }
-    throw new StoreError('unavailable', 'the store was closed before the disk could tell whether this happened')
+    throw new StoreError('unavailable', 'the server stopped before it could confirm the write')
   }
 
   async function compactFile(): Promise<void> {
