@@ -43,6 +43,9 @@ type Tunnel = {
   readonly connect: () => Promise<Duplex>
 }
 
+const closedByProxy = () =>
+  Object.assign(new Error('the proxy closed the connection without a response'), { code: 'ECONNRESET' })
+
 /** Sends CONNECT and resolves with the tunnel. Rejects with the status of a proxy that refuses. */
 export function openTunnel({ proxy, target, connect }: Tunnel): Promise<Duplex> {
   const { Client } = loadUndici()
@@ -65,7 +68,9 @@ export function openTunnel({ proxy, target, connect }: Tunnel): Promise<Duplex> 
           socket.on('error', () => {}).destroy()
           reject(Object.assign(new Error(`the proxy answered CONNECT with ${status}`), { code: proxyRefused, status }))
         },
-        onResponseError: (_, error) => reject(error),
+        // The client that waits for the tunnel would take undici's own error for one of its own, and connect again and again.
+        onResponseError: (_, error) =>
+          reject('code' in error && error.code === 'UND_ERR_SOCKET' ? closedByProxy() : error),
       },
     )
     void client.close()

@@ -110,7 +110,7 @@ test('a proxy gets its password; an error names a proxy that rejects or is unrea
   const none = server.https.replace('https:', 'http:')
   assert.match(
     await home.fails(7, 'whoami', { env: { https_proxy: none } }),
-    /^platform: cannot reach .*; using the proxy from https_proxy\n$/,
+    /^platform: cannot reach .*: connection reset; using the proxy from https_proxy\n$/,
   )
   const fresh = ['login', server.https, '--context', 'fresh', '--access-key', '-']
   assert.match(
