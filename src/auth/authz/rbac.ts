@@ -16,7 +16,8 @@ import {
 import { teamOfGroup, teamUidsOf } from '../../kinds/team-uids.ts'
 import { startInformer } from '../../reconcile/informer.ts'
 import { type Reach, reachOf } from './rbac-reach.ts'
-import { indexRules, isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
+import { isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
+import { indexRoles } from './role-index.ts'
 import { type Holder, openRuleCache } from './rule-cache.ts'
 
 /** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
@@ -89,6 +90,8 @@ export type RbacOptions = {
 export function openRbac({ resources, teamRoles, teamUid, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
   const compiled = new Map<string, readonly PolicyRule[]>()
+  /** The last result for each aggregated role. */
+  const aggregated = new Map<string, readonly PolicyRule[]>()
   const ruleCache = openRuleCache<RuleIndex<Grant>>(teamUid)
   const reached = openRuleCache<Reach>(teamUid)
   const forget = () => {
@@ -108,7 +111,10 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       changed: (ref, now) => {
         const slot = slotOf(kind.kind, ref)
         if (now && !isInert(now.object)) roles.set(slot, now)
-        else roles.delete(slot)
+        else {
+          roles.delete(slot)
+          aggregated.delete(slot)
+        }
         compiled.clear() // any role may be part of an aggregated one
         forget()
         changed()
@@ -150,7 +156,8 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     if (known) return known
     const role = roles.get(slot)
     if (!role) return undefined
-    const made = effective(role, roles.values())
+    const made = effective(role, roles.values(), aggregated.get(slot))
+    if (role.object.aggregationRule) aggregated.set(slot, made)
     compiled.set(slot, made)
     return made
   }
@@ -200,8 +207,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     const spaces = ruleCache.of(holder)
     const known = spaces.get(namespace)
     if (known) return known
-    const all = [...grants(holder, namespace)].flatMap(grant => grant.rules.map(rule => ({ rule, from: grant })))
-    const made = indexRules(all)
+    const made = indexRoles(grants(holder, namespace))
     if (spaces.size >= 64) spaces.clear()
     spaces.set(namespace, made)
     return made
@@ -212,7 +218,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     const slot = `${verbs.join()} ${target.resource}.${target.group}`
     const known = spaces.get(slot)
     if (known) return known
-    const made = reachOf(grants(holder), rule => isAbout(rule, target, verbs))
+    const made = reachOf(grants(holder), { key: slot, allows: rule => isAbout(rule, target, verbs) })
     if (spaces.size >= 64) spaces.clear()
     spaces.set(slot, made)
     return made
@@ -279,11 +285,21 @@ function readBinding(kind: Kind, object: Resource): Bound {
   }
 }
 
-/** Its own rules, or those of every cluster role its selectors pick. */
-function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): readonly PolicyRule[] {
-  if (kind !== ClusterRole || !object.aggregationRule) return object.rules ?? []
-  return aggregatedRules(
+const noRules: readonly PolicyRule[] = []
+
+/**
+ * Its own rules, or those of every cluster role its selectors pick. `last`: the previous result, which is returned if
+ * nothing has changed. Caches of rules go by the array.
+ */
+function effective(
+  { kind, object }: StoredRole,
+  all: Iterable<StoredRole>,
+  last: readonly PolicyRule[] | undefined,
+): readonly PolicyRule[] {
+  if (kind !== ClusterRole || !object.aggregationRule) return object.rules ?? noRules
+  const rules = aggregatedRules(
     object,
     [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : [])),
   )
+  return last?.length === rules.length && rules.every((rule, index) => rule === last[index]) ? last : rules
 }
