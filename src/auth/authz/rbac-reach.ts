@@ -12,7 +12,7 @@ export type Reach = {
 }
 
 /** `namespace` '' is everywhere. */
-type NamespaceRules = { readonly namespace: string; readonly rules: readonly PolicyRule[] }
+type HeldRole = { readonly namespace: string; readonly parts: readonly (readonly PolicyRule[])[] }
 
 /** What one role allows, wherever it is bound: everything, or these names. */
 type RoleReach = 'all' | ReadonlySet<string>
@@ -26,12 +26,12 @@ export type ReachQuery = { readonly key: string; readonly allows: (rule: PolicyR
 /** Roles are never changed in place. */
 const cache = new WeakMap<readonly PolicyRule[], Map<string, RoleReach>>()
 
-export function reachOf(grants: Iterable<NamespaceRules>, query: ReachQuery): Reach {
+export function reachOf(grants: Iterable<HeldRole>, query: ReachQuery): Reach {
   const roles = new Map<string, Set<readonly PolicyRule[]>>()
-  for (const { namespace, rules } of grants) {
-    const there = roles.get(namespace)
-    if (there) there.add(rules)
-    else roles.set(namespace, new Set([rules]))
+  for (const { namespace, parts } of grants) {
+    const there = roles.get(namespace) ?? new Set()
+    roles.set(namespace, there)
+    for (const rules of parts) there.add(rules)
   }
   // Names everywhere come first. They include the same names of a namespace.
   const names = namesOf(roles.get('') ?? [], query, new Set())

@@ -106,7 +106,7 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
       const [name] = wanted.resourceNames ?? []
       return [resource, '*'].some(word =>
         [...comparable(open.get(word), group), ofName(name, word)].some(list =>
-          list.some(({ rule }) => coversRule(rule, wanted)),
+          list.some(({ rule }) => has(rule.resources, word) && coversRule(rule, wanted)),
         ),
       )
     },

@@ -3,7 +3,7 @@
 import type { Kind, Question } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { aggregatedRules } from '../../kinds/aggregation.ts'
+import { aggregatedParts, aggregatedRules } from '../../kinds/aggregation.ts'
 import {
   type BindingObject,
   ClusterRole,
@@ -17,7 +17,7 @@ import { teamOfGroup, teamUidsOf } from '../../kinds/team-uids.ts'
 import { startInformer } from '../../reconcile/informer.ts'
 import { type Reach, reachOf } from './rbac-reach.ts'
 import { isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
-import { indexRoles } from './role-index.ts'
+import { indexRoles, prepareRole } from './role-index.ts'
 import { type Holder, openRuleCache } from './rule-cache.ts'
 
 /** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
@@ -28,8 +28,10 @@ export type Grant = {
   readonly role: string
   readonly roleRef: RoleRef
   readonly namespace: string
-  readonly rules: readonly PolicyRule[]
-}
+} & EffectiveRules
+
+/** `parts`: the same rules by the role that they are from, for caches. One role, unless it is aggregated. */
+type EffectiveRules = { readonly rules: readonly PolicyRule[]; readonly parts: readonly (readonly PolicyRule[])[] }
 
 type RoleRef = Ref & { readonly kind: string }
 
@@ -89,9 +91,7 @@ export type RbacOptions = {
 
 export function openRbac({ resources, teamRoles, teamUid, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
-  const compiled = new Map<string, readonly PolicyRule[]>()
-  /** The last result for each aggregated role. */
-  const aggregated = new Map<string, readonly PolicyRule[]>()
+  const compiled = new Map<string, EffectiveRules>()
   const ruleCache = openRuleCache<RuleIndex<Grant>>(teamUid)
   const reached = openRuleCache<Reach>(teamUid)
   const forget = () => {
@@ -111,10 +111,9 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       changed: (ref, now) => {
         const slot = slotOf(kind.kind, ref)
         if (now && !isInert(now.object)) roles.set(slot, now)
-        else {
-          roles.delete(slot)
-          aggregated.delete(slot)
-        }
+        else roles.delete(slot)
+        // With the write of the role: a request of its first holder could have to index many roles at once.
+        if (now?.object.rules && !now.object.aggregationRule) prepareRole(now.object.rules)
         compiled.clear() // any role may be part of an aggregated one
         forget()
         changed()
@@ -151,13 +150,12 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     else all.delete(bound)
   }
 
-  const rulesIn = (slot: string): readonly PolicyRule[] | undefined => {
+  const rulesIn = (slot: string): EffectiveRules | undefined => {
     const known = compiled.get(slot)
     if (known) return known
     const role = roles.get(slot)
     if (!role) return undefined
-    const made = effective(role, roles.values(), aggregated.get(slot))
-    if (role.object.aggregationRule) aggregated.set(slot, made)
+    const made = effective(role, roles.values())
     compiled.set(slot, made)
     return made
   }
@@ -172,7 +170,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
         roleRef: { kind: bound.roleKind, ...ref },
         subject,
         namespace: bound.namespace,
-        rules,
+        ...rules,
       })
     )
   }
@@ -198,7 +196,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       const rules = rulesIn(slotOf('ClusterRole', { namespace: '', name }))
       const [binding, role, subject] = [`Team ${team}`, `ClusterRole ${name}`, `group ${group}`]
       const roleRef = { kind: 'ClusterRole', namespace: '', name }
-      if (rules) yield madeGrant({ binding, role, roleRef, subject, namespace: '', rules })
+      if (rules) yield madeGrant({ binding, role, roleRef, subject, namespace: '', ...rules })
     }
   }
 
@@ -245,7 +243,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     bindings: () => all,
     reach,
     forget,
-    rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref)),
+    rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref))?.rules,
     stop: () => {
       for (const informer of everyone) informer.stop()
     },
@@ -285,21 +283,14 @@ function readBinding(kind: Kind, object: Resource): Bound {
   }
 }
 
-const noRules: readonly PolicyRule[] = []
-
-/**
- * Its own rules, or those of every cluster role its selectors pick. `last`: the previous result, which is returned if
- * nothing has changed. Caches of rules go by the array.
- */
-function effective(
-  { kind, object }: StoredRole,
-  all: Iterable<StoredRole>,
-  last: readonly PolicyRule[] | undefined,
-): readonly PolicyRule[] {
-  if (kind !== ClusterRole || !object.aggregationRule) return object.rules ?? noRules
-  const rules = aggregatedRules(
-    object,
-    [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : [])),
-  )
-  return last?.length === rules.length && rules.every((rule, index) => rule === last[index]) ? last : rules
+/** Its own rules, or those of every cluster role its selectors pick. */
+function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): EffectiveRules {
+  if (kind !== ClusterRole || !object.aggregationRule) {
+    const rules = object.rules ?? noRules
+    return { rules, parts: [rules] }
+  }
+  const others = [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : []))
+  return { rules: aggregatedRules(object, others), parts: aggregatedParts(object, others) }
 }
+
+const noRules: readonly PolicyRule[] = []

@@ -2,7 +2,7 @@
 
 import { indexRules, type PolicyRule, type RuleIndex, type Sourced } from './rbac-rules.ts'
 
-type HeldRole = { readonly rules: readonly PolicyRule[] }
+type HeldRole = { readonly parts: readonly (readonly PolicyRule[])[] }
 
 /** Larger roles are not merged. The size of a role is the number of its resources and names. */
 const smallRole = 64
@@ -21,15 +21,16 @@ export function indexRoles<T extends HeldRole>(roles: Iterable<T>): RuleIndex<T>
   const merged: Sourced<T>[] = []
   const separate: { readonly index: RuleIndex<undefined>; readonly from: T }[] = []
   let left = maxMerged
-  for (const role of roles) {
-    if (seen.has(role.rules)) continue
-    seen.add(role.rules)
-    const size = sizeOf(role.rules, smallRole)
-    if (size <= Math.min(smallRole, left)) {
-      left -= size
-      for (const rule of role.rules) merged.push({ rule, from: role })
-    } else separate.push({ index: indexOf(role.rules), from: role })
-  }
+  for (const role of roles)
+    for (const rules of role.parts) {
+      if (seen.has(rules)) continue
+      seen.add(rules)
+      const size = sizeOf(rules)
+      if (size <= Math.min(smallRole, left)) {
+        left -= size
+        for (const rule of rules) merged.push({ rule, from: role })
+      } else separate.push({ index: indexOf(rules), from: role })
+    }
   const first = indexRules(merged)
   if (separate.length === 0) return first
   return {
@@ -47,6 +48,11 @@ export function indexRoles<T extends HeldRole>(roles: Iterable<T>): RuleIndex<T>
   }
 }
 
+/** Indexes a large role in advance. */
+export function prepareRole(rules: readonly PolicyRule[]): void {
+  if (sizeOf(rules) > smallRole) indexOf(rules)
+}
+
 function indexOf(rules: readonly PolicyRule[]): RuleIndex<undefined> {
   const known = indexes.get(rules)
   if (known) return known
@@ -55,12 +61,12 @@ function indexOf(rules: readonly PolicyRule[]): RuleIndex<undefined> {
   return made
 }
 
-/** Stops counting above `enough`. */
-function sizeOf(rules: readonly PolicyRule[], enough: number): number {
+/** Stops counting where a role is large. */
+function sizeOf(rules: readonly PolicyRule[]): number {
   let size = 0
   for (const { resources, resourceNames, nonResourceURLs } of rules) {
     size += 1 + (resources?.length ?? 0) + (resourceNames?.length ?? 0) + (nonResourceURLs?.length ?? 0)
-    if (size > enough) break
+    if (size > smallRole) break
   }
   return size
 }

@@ -23,6 +23,23 @@ export const roleRows: { readonly [what: string]: Row } = {
       await must(list({ name, ask }))
     })
   },
+  'a new empty role while an aggregated role has 450,000 names': async system => {
+    const { name, ask, admin } = await user(system, 'holder')
+    for (const at of many(10, index => index)) {
+      const metadata = { name: `part-${at}`, labels: { part: 'yes' } }
+      await must(admin('POST', `${rbac}/clusterroles`, { metadata, rules: many(45, rule => named(at, rule)) }))
+    }
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] }
+    await must(admin('POST', `${rbac}/clusterroles`, { metadata: { name: 'whole' }, aggregationRule }))
+    const roleRef = { kind: 'ClusterRole', name: 'whole' }
+    const subjects = [{ kind: 'User', name }]
+    await must(admin('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'whole' }, roleRef, subjects }))
+    const create = async () => {
+      await must(admin('POST', `${rbac}/namespaces/default/roles`, { metadata: { generateName: 'empty-' }, rules: [] }))
+      await list({ name, ask })
+    }
+    return (await judge(undefined, create)).problem
+  },
   'the rules of a user with 20 bindings of a role of 45,000 names': system =>
     compare(system, { roles: 1, bindings: 20 }, listRules),
   'the rules of a user with 10 roles of 45,000 names each': system =>
@@ -30,6 +47,13 @@ export const roleRows: { readonly [what: string]: Row } = {
 }
 
 const secrets = { apiGroups: ['management.platform.sh'], resources: ['sharedsecrets'] }
+
+/** A rule with 1,000 names of its own. */
+const named = (role: number, rule: number) => ({
+  verbs: ['get'],
+  ...secrets,
+  resourceNames: many(1000, index => `name-${role}-${rule}-${index}`),
+})
 
 type Asker = Pick<User, 'name' | 'ask'>
 const list = ({ ask }: Asker) => must(ask('GET', `${ours}/sharedsecrets?limit=1`))
@@ -62,12 +86,8 @@ async function holder(system: System, name: string, { roles, bindings, rules = [
     return must(admin('POST', `${space}/rolebindings`, { metadata: { name: binding }, roleRef, subjects }))
   }
   for (const role of many(roles, at => at)) {
-    const rule = (at: number) => ({
-      verbs: ['get'],
-      ...secrets,
-      resourceNames: many(1000, index => `name-${role}-${at}-${index}`),
-    })
-    await must(admin('POST', `${space}/roles`, { metadata: { name: `names-${role}` }, rules: many(45, rule) }))
+    const metadata = { name: `names-${role}` }
+    await must(admin('POST', `${space}/roles`, { metadata, rules: many(45, at => named(role, at)) }))
   }
   for (const at of many(bindings, index => index)) await bind(`names-${at % roles}`, `names-${at}`)
   await must(admin('POST', `${space}/roles`, { metadata: { name: 'other' }, rules }))
