@@ -44,6 +44,16 @@ export const roleRows: { readonly [what: string]: Row } = {
     compare(system, { roles: 1, bindings: 20 }, listRules),
   'the rules of a user with 10 roles of 45,000 names each': system =>
     compare(system, { roles: 10, bindings: 10 }, listRules),
+  'an explanation for a user with 20 bindings of a role of 45,000 names': system =>
+    compare(system, { roles: 1, bindings: 20 }, ({ name, ask }) => {
+      const resourceAttributes = {
+        verb: 'update',
+        group: 'management.platform.sh',
+        resource: 'sharedsecrets',
+        namespace: name,
+      }
+      return must(ask('POST', `${ours}/accessexplanations`, { spec: { resourceAttributes } }))
+    }),
 }
 
 const secrets = { apiGroups: ['management.platform.sh'], resources: ['sharedsecrets'] }
