@@ -41,8 +41,11 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
   let may: VerbCheck = () => false
   for (const { verbs, subresources, target } of await sharedWith(team)) {
     // An object can grant permissions in many access entries. They come one after the other, with the same target.
-    if (target !== last) may = verbCheck(caller, target)
-    last = target
+    if (target !== last) {
+      await pause()
+      may = verbCheck(caller, target)
+      last = target
+    }
     for (const verb of verbs) {
       if (++count % pieceOf === 0) await pause()
       combinations += 1 + subresources.length

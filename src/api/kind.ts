@@ -3,7 +3,7 @@
 
 import type { Caller } from './caller.ts'
 import type { FieldError } from './errors.ts'
-import type { Grant } from './grant.ts'
+import type { Grant, Recipient } from './grant.ts'
 import type { JsonObject, Resource } from './object.ts'
 import type { ObjectPermission, PermissionSubject } from './permissions.ts'
 import type { Schema, Static, TSchema } from './schema.ts'
@@ -32,8 +32,11 @@ type PureRules<O extends Resource> = {
   readonly prepare?: (next: O, old: O | undefined) => O
   /** Sets defaults that depend on the caller, such as the owner. */
   readonly assign?: (next: O, old: O | undefined, caller: Caller) => O
-  /** The grants of the object. The gate rejects a write that grants permissions its caller does not have (D60). */
-  readonly grants?: (object: O) => readonly Grant[]
+  /**
+   * The grants of the object. The gate rejects a write that grants permissions its caller does not have (D60). `to`: the
+   * caller needs only the grants to this recipient. An object can have very many others, and may leave them out.
+   */
+  readonly grants?: (object: O, to?: Recipient) => readonly Grant[]
   /** Validates beyond the schema. Returns all errors. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
   /** Adds data that is stored separately, such as the last activity (D19), to every response. */

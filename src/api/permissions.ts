@@ -85,6 +85,8 @@ export type BoundRules = {
 export type Rules = {
   /** Why the caller may have fewer permissions than the rules. */
   readonly confinedBy?: string
+  /** Set if the caller has more rules, which this list leaves out because it is limited. */
+  readonly isPartial?: true
   readonly resourceRules: readonly {
     readonly verbs: readonly string[]
     readonly apiGroups: readonly string[]

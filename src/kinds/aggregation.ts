@@ -19,24 +19,40 @@ type LabelledRole = {
   readonly metadata: { readonly labels?: { readonly [key: string]: string }; readonly name?: string }
 }
 
-/**
- * The rules of all roles that the selectors match, without duplicates, ordered by role name. Ignores the role's own
- * rules, which are the result of an earlier aggregation. Another aggregated role contributes all of its rules.
- */
+/** The rules of all roles that the selectors match, without duplicates. */
 export function aggregatedRules(role: LabelledRole, all: Iterable<LabelledRole>): readonly PolicyRule[] {
-  const others = [...all].sort((one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1))
   const found = new Map<string, PolicyRule>()
+  for (const rules of aggregatedParts(role, all)) for (const rule of rules) found.set(textOf(rule), rule)
+  return [...found.values()]
+}
+
+/**
+ * The rules of each role that the selectors match, ordered by role name. Ignores the role's own rules, which are the
+ * result of an earlier aggregation. Another aggregated role contributes all of its rules.
+ */
+export function aggregatedParts(role: LabelledRole, all: Iterable<LabelledRole>): readonly (readonly PolicyRule[])[] {
+  const others = [...all].sort((one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1))
+  const parts: (readonly PolicyRule[])[] = []
   const seen = new Set<LabelledRole>()
   const take = (one: LabelledRole): void => {
     if (seen.has(one)) return
     seen.add(one)
     const selectors = one.aggregationRule?.clusterRoleSelectors ?? []
-    if (!one.aggregationRule) for (const rule of one.rules ?? []) found.set(JSON.stringify(rule), rule)
+    if (!one.aggregationRule && one.rules) parts.push(one.rules)
     for (const other of others)
       if (selectors.some(selector => selects(selector, other.metadata.labels ?? emptyMap<string>()))) take(other)
   }
   take(role)
-  return [...found.values()]
+  return parts
+}
+
+/** Roles are never changed in place, and any change of a role computes all aggregated roles again. */
+const texts = new WeakMap<PolicyRule, string>()
+
+function textOf(rule: PolicyRule): string {
+  const text = texts.get(rule) ?? JSON.stringify(rule)
+  texts.set(rule, text)
+  return text
 }
 
 const operators = ['In', 'NotIn', 'Exists', 'DoesNotExist']

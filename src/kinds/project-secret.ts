@@ -96,7 +96,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   rights: sharedRights,
   readers: sharedReaders,
   assign: (next, old, caller) => keepSourceUid(keepOwner(next, old, caller), old),
-  grants: object => [...sharedGrants(object), ...copyGrant(object)],
+  grants: (object, to) => [...sharedGrants(object, to), ...copyGrant(object)],
   keepsLastRead: true,
   join: joinLastRead,
   validate: (next, old) => [

@@ -107,6 +107,9 @@ function roleKind(kind: 'Role' | 'ClusterRole', namespaced: boolean): Kind {
   })
 }
 
+/** Absent in the event of a binding that the caller may no longer see. */
+const roleName = ({ roleRef: role }: BindingObject) => role && `${role.kind}/${role.name}`
+
 function bindingKind(kind: 'RoleBinding' | 'ClusterRoleBinding', namespaced: boolean): Kind {
   const lower = kind.toLowerCase()
   return defineKind({
@@ -122,7 +125,7 @@ function bindingKind(kind: 'RoleBinding' | 'ClusterRoleBinding', namespaced: boo
         name: 'Role',
         type: 'string',
         description: 'The bound role.',
-        value: o => `${(o as BindingObject).roleRef?.kind}/${(o as BindingObject).roleRef?.name}`,
+        value: o => roleName(o as BindingObject),
       },
       {
         name: 'Users',

@@ -200,16 +200,20 @@ export function userNamed(name: string): Recipient {
   return team === undefined ? { kind: 'user', name } : { kind: 'team', name: team }
 }
 
-/** The permissions that the owner and access entries grant (D60). */
-export function sharedGrants({ spec }: Resource<Shared, unknown>): Grant[] {
+/** The permissions that the owner and access entries grant (D60); with `only`, those to one recipient. */
+export function sharedGrants({ spec }: Resource<Shared, unknown>, only?: Recipient): Grant[] {
   const { owner: whose, access: entries = [] } = spec ?? {}
   const grants: Grant[] = []
+  const isWanted = ({ kind, name }: Recipient) => !only || (only.kind === kind && only.name === name)
   const name = whose?.user || whose?.team
-  if (name)
-    grants.push({ type: 'owner', field: 'spec.owner', to: whose?.user ? userNamed(name) : { kind: 'team', name } })
+  if (name) {
+    const to: Recipient = whose?.user ? userNamed(name) : { kind: 'team', name }
+    if (isWanted(to)) grants.push({ type: 'owner', field: 'spec.owner', to })
+  }
   for (const [index, { verbs = [], subresources = [], users = [], teams = [] }] of entries.entries()) {
-    const give = (to: Recipient) =>
-      grants.push({ type: 'object', field: `spec.access[${index}]`, to, verbs, subresources })
+    const give = (to: Recipient) => {
+      if (isWanted(to)) grants.push({ type: 'object', field: `spec.access[${index}]`, to, verbs, subresources })
+    }
     for (const user of users) give(userNamed(user))
     for (const team of teams) give({ kind: 'team', name: team })
   }

@@ -133,7 +133,7 @@ function isMember({ metadata: { name = '', uid } }: Pick<Resource, 'metadata'>, 
 type TeamObject = Resource<Static<typeof spec>, unknown>
 
 /** A new team has every permission that others granted to its name. Its members have the permissions of the team. */
-function teamGrants(team: TeamObject): Grant[] {
+function teamGrants(team: TeamObject, to?: Recipient): Grant[] {
   const { name = '' } = team.metadata
   const { users = [], groups = [], clusterRoles = [], imagePullSecrets = [] } = team.spec ?? {}
   const members = (field: string, kind: Recipient['kind'], names: readonly string[]): Grant[] =>
@@ -157,7 +157,7 @@ function teamGrants(team: TeamObject): Grant[] {
         target: pullTarget(secret),
       }),
     ),
-    ...sharedGrants(team),
+    ...sharedGrants(team, to),
   ]
 }
 

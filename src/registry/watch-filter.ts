@@ -6,10 +6,14 @@ import type { Context } from './context.ts'
 import type { EntryAccess, Selected } from './selection.ts'
 
 /** Whether an object is visible after an event, and was before it. */
-export type Move = { readonly isIn: boolean; readonly wasIn: boolean }
+type Move = { readonly isIn: boolean; readonly wasIn: boolean }
 
 export interface View {
   moved(event: StoreEvent): Move
+  /** Whether the caller may see this state of an object now. */
+  allows(entry: Entry): boolean
+  /** Called for a visible object that the watch did not send. A later loss of access is not an event for the client. */
+  skip(entry: Entry): void
   /** Objects that became visible or invisible since the last call, without an event of their own. */
   changes(): readonly { readonly entry: Entry; readonly isIn: boolean }[]
   /** Calls back when there may be changes. */
@@ -23,6 +27,8 @@ export function fixedView({ matches }: Selected): View {
       isIn: event.type !== 'deleted' && (!matches || matches(event.entry)),
       wasIn: event.previous !== undefined && (!matches || matches(event.previous)),
     }),
+    allows: () => true,
+    skip: () => {},
     changes: () => [],
     wait: () => {},
     close: () => {},
@@ -76,6 +82,8 @@ export function movingView(
       const isIn = event.type !== 'deleted' && sees(event.entry)
       return { isIn, wasIn: track(event.entry, isIn) }
     },
+    allows: sees,
+    skip: entry => void shown.delete(slotOf(entry)),
     changes: () => {
       if (!stale) return []
       stale = false

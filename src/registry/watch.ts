@@ -2,6 +2,7 @@
 
 import { expired, fieldForbidden, invalidOptions } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
 import {
   type Document,
   documentOf,
@@ -17,12 +18,16 @@ import { checkMatch } from './list.ts'
 import { parseVersion, waitForRevision } from './resource-version.ts'
 import { select, stateOf } from './selection.ts'
 import { presentAmong } from './undecryptable.ts'
+import { openPart } from './unencrypted-part.ts'
 import { eventOf } from './watch-event-cache.ts'
-import { fixedView, type Move, movingView, type View, viewedAt } from './watch-filter.ts'
+import { fixedView, movingView, type View, viewedAt } from './watch-filter.ts'
 
-/** The maximum that one `next` returns. The last event may exceed the bytes. */
+/**
+ * The maximum that one `next` returns, in one write to the client: a client that does not read must not receive more
+ * after it lost access. One event may exceed the bytes.
+ */
 const maxEvents = 256
-const maxBytes = 1024 * 1024
+const maxBytes = 512 * 1024
 
 export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}): Promise<Watch> {
   const selected = select(ctx, kind, options)
@@ -74,8 +79,8 @@ const tooOld = (requested: number, oldest: number): WatchEvent =>
   watchEvent('ERROR', statusDocument(expired(`too old resource version: ${requested} (${oldest})`).status))
 
 /**
- * Objects to send in their current state, then an optional bookmark. Kept as entries, so that their events are created
- * one by one.
+ * Objects to send, then an optional bookmark. Kept as entries, because each event is created when the client takes it:
+ * a slow client may have lost access to the object by then.
  */
 type Backlog = { readonly changes: readonly VisibilityChange[]; readonly end?: WatchEvent | undefined }
 type VisibilityChange = { readonly entry: Entry; readonly isIn: boolean }
@@ -89,7 +94,10 @@ type Start = {
 }
 
 function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backlog }: Start): Watch {
-  let rest: Iterator<WatchEvent> | undefined = eventsOf(ctx, kind, backlog)
+  let rest: Backlog | undefined = backlog
+  let position = 0
+  /** The next event of the log, if it did not fit into the last `next`. The cursor is already past it. */
+  let waiting: StoreEvent | undefined
   let isInitial = true
   let stopped = false
   let wake: (() => void) | undefined
@@ -99,18 +107,31 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backl
     view.close()
     wake?.()
   }
-  /** The next events of the current state; empty at its end. */
-  const takeRest = (): WatchEvent[] => {
+  /** An object may become visible or invisible without a change of its own (D27). */
+  const change = ({ entry, isIn }: VisibilityChange): WatchEvent | undefined => {
+    if (!isIn) return watchEvent('DELETED', identityOf(kind, entry, entry.revision))
+    if (view.allows(entry)) return watchEvent('ADDED', presentAmong(ctx, kind, entry))
+    view.skip(entry)
+    return undefined
+  }
+  /** The next events of the backlog, empty after many that the caller may no longer see; undefined at its end. */
+  const takeRest = ({ changes, end }: Backlog): WatchEvent[] | undefined => {
     const events: WatchEvent[] = []
-    for (let bytes = 0; rest && events.length < maxEvents && bytes < maxBytes; ) {
-      const { value, done } = rest.next()
-      if (done) {
+    for (let looked = 0, bytes = 0; looked < maxEvents; looked++) {
+      const next = changes[position]
+      if (!next) {
         rest = undefined
         isInitial = false
-      } else {
-        events.push(value)
-        bytes += value.document.json.length
+        if (end) events.push(end)
+        return events.length ? events : undefined
       }
+      const size = next.entry.text.length
+      if (events.length && bytes + size > maxBytes) return events
+      position++
+      const event = change(next)
+      if (!event) continue
+      events.push(event)
+      bytes += size
     }
     return events
   }
@@ -118,13 +139,17 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backl
   const take = (): WatchEvent[] | undefined => {
     const events: WatchEvent[] = []
     try {
-      for (let looked = 0, bytes = 0; looked < maxEvents && bytes < maxBytes; looked++) {
-        const [event] = cursor.take(1)
-        if (!event) return looked ? events : undefined
-        const seen = event.revision > from ? translate(ctx, kind, view.moved(event), event) : undefined
+      for (let looked = 0, bytes = 0; looked < maxEvents; looked++) {
+        waiting ??= cursor.take(1)[0]
+        if (!waiting) return looked ? events : undefined
+        const event = waiting
+        const size = event.entry.text.length
+        if (events.length && bytes + size > maxBytes) return events
+        waiting = undefined
+        const seen = event.revision > from ? translate(ctx, kind, view, event) : undefined
         if (!seen) continue
         events.push(seen)
-        bytes += event.entry.text.length
+        bytes += size
       }
       return events
     } catch (error) {
@@ -136,19 +161,18 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backl
   return {
     async next() {
       for (;;) {
-        const first = rest && !stopped ? takeRest() : []
-        if (first.length) return first
-        const happened = stopped ? undefined : take()
-        if (happened?.length) return happened
         if (stopped) return undefined
-        if (happened) {
+        const events = (rest && takeRest(rest)) ?? take()
+        if (events?.length) return events
+        if (events) {
           await new Promise(setImmediate) // let others run while the watch skips many events
           continue
         }
         // Send all logged events before changes of visibility.
         const changes = view.changes()
         if (changes.length) {
-          rest = eventsOf(ctx, kind, { changes })
+          rest = { changes }
+          position = 0
           continue
         }
         await new Promise<void>(resolve => {
@@ -158,16 +182,13 @@ function follow(ctx: Context, kind: Kind, { cursor, view, from, requested, backl
         })
       }
     },
-    // A client that reconnects before the end of the initial state needs it from the start.
-    bookmark: () => bookmarkAt(kind, isInitial && rest ? requested : cursor.revision, false),
+    bookmark: () => {
+      // A client that reconnects before the end of the initial state needs it from the start.
+      if (isInitial && rest) return bookmarkAt(kind, requested, false)
+      return bookmarkAt(kind, waiting ? waiting.revision - 1 : cursor.revision, false)
+    },
     stop,
   }
-}
-
-function* eventsOf(ctx: Context, kind: Kind, { changes, end }: Backlog): Generator<WatchEvent> {
-  // An object may become visible or invisible without a change of its own (D27).
-  for (const { entry, isIn } of changes) yield watchEvent(isIn ? 'ADDED' : 'DELETED', presentAmong(ctx, kind, entry))
-  if (end) yield end
 }
 
 function ended(last: WatchEvent): Watch {
@@ -186,18 +207,25 @@ function ended(last: WatchEvent): Watch {
 }
 
 /** The event for this selection: entering is ADDED, leaving is DELETED with the last visible state. */
-function translate(ctx: Context, kind: Kind, { isIn, wasIn }: Move, event: StoreEvent): WatchEvent | undefined {
+function translate(ctx: Context, kind: Kind, view: View, event: StoreEvent): WatchEvent | undefined {
+  const { isIn, wasIn } = view.moved(event)
   if (isIn) return eventOf(ctx, kind, event, wasIn ? 'MODIFIED' : 'ADDED', event.entry)
   if (!wasIn) return undefined
-  return event.type === 'deleted' ? eventOf(ctx, kind, event, 'DELETED', event.entry) : left(ctx, kind, event)
+  const previous = event.previous as Entry
+  // The last visible state may be one that the server has not sent, and that the caller may no longer see.
+  if (!view.allows(previous)) return watchEvent('DELETED', identityOf(kind, previous, event.revision))
+  if (event.type === 'deleted') return eventOf(ctx, kind, event, 'DELETED', event.entry)
+  return watchEvent('DELETED', atRevision(presentAmong(ctx, kind, previous).object, event.revision))
 }
 
-function left(ctx: Context, kind: Kind, { previous, revision }: StoreEvent): WatchEvent {
-  const { object } = presentAmong(ctx, kind, previous as Entry)
-  return watchEvent(
-    'DELETED',
-    documentOf({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } }),
-  )
+const atRevision = (object: Resource, revision: number): Document =>
+  documentOf({ ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } })
+
+/** For an object that the caller may no longer see: only what identifies it. */
+function identityOf(kind: Kind, entry: Entry, revision: number): Document {
+  const { name, namespace, uid, creationTimestamp } = openPart(kind, entry).metadata
+  const metadata = { name, namespace, uid, creationTimestamp }
+  return atRevision({ apiVersion: kind.apiVersion, kind: kind.kind, metadata } as Resource, revision)
 }
 
 function bookmarkAt(kind: Kind, revision: number, initialEnd: boolean): WatchEvent {

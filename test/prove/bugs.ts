@@ -85,7 +85,11 @@ export const bugs: { readonly [name: string]: Bug } = {
     "eventOf(ctx, kind, event, 'DELETED', event.entry)",
     `(${now(0.1)} ? undefined : eventOf(ctx, kind, event, 'DELETED', event.entry))`,
   ),
-  'lose who leaves a selection': inTraffic('registry/watch.ts', ': left(ctx, kind, event)', ': undefined'),
+  'lose who leaves a selection': inTraffic(
+    'registry/watch.ts',
+    "return watchEvent('DELETED', atRevision(presentAmong(ctx, kind, previous).object, event.revision))",
+    'return undefined',
+  ),
   'a watch that leaks': inTraffic(
     'registry/watch.ts',
     'if (!wasIn) return undefined',

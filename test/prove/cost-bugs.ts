@@ -131,4 +131,20 @@ export const costBugs: {
     row: 'a foreground deletion of a cycle of 600 keys',
     edits: withoutPauses,
   },
+  'C17: find the permissions of a team without a pause': {
+    row: 'a new member of a team with access to 40 secrets that are shared with 19,500 users',
+    edits: withoutPauses,
+  },
+  'C18: sort all names of the roles of a user for each list': {
+    row: 'a filtered list by a user with 10 roles of 45,000 names each',
+    edits: [edit('auth/authz/rbac-reach.ts', 'const maxNames = 1000', 'const maxNames = 1_000_000_000')],
+  },
+  'C19: index all roles of a user after each change of a role': {
+    row: 'a new empty role of a user with 10 roles of 45,000 names each',
+    edits: [edit('auth/authz/role-index.ts', 'if (known) return known', '')],
+  },
+  'C20: list all rules of a user': {
+    row: 'the rules of a user with 10 roles of 45,000 names each',
+    edits: [edit('auth/authz/authorize.ts', 'const maxWords = 20_000', 'const maxWords = 1_000_000_000')],
+  },
 }

@@ -141,10 +141,11 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
       return { answer: 'no', reason: decision?.reason ?? '', ...(decision?.byScope ? { byScope: true } : {}) }
     },
     rules(caller, namespace) {
-      const granted = [...rbac.grants(caller, namespace)].flatMap(grant => grant.rules)
+      const { rules: granted, isPartial } = listRules(rbac.grants(caller, namespace))
       const confinedBy = caller.scope && `the scope of access key "${caller.key}" allows less than its owner may`
       return {
         ...(confinedBy ? { confinedBy } : {}),
+        ...(isPartial ? { isPartial } : {}),
         resourceRules: granted.filter(rule => rule.resources?.length) as Rules['resourceRules'],
         nonResourceRules: granted.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
       }
@@ -188,6 +189,31 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     },
   }
 }
+
+/** The maximum of words in a list of rules: verbs, groups, resources, names and paths. */
+const maxWords = 20_000
+
+/** Each rule once, however many bindings grant it. */
+function listRules(grants: Iterable<{ readonly rules: readonly PolicyRule[] }>) {
+  const roles = new Set<readonly PolicyRule[]>()
+  for (const { rules } of grants) roles.add(rules)
+  const listed = new Set<PolicyRule>()
+  let [left, isPartial] = [maxWords, false]
+  for (const rules of roles)
+    for (const rule of rules) {
+      if (listed.has(rule)) continue
+      const words = wordsIn(rule)
+      if (words > left) isPartial = true
+      else {
+        listed.add(rule)
+        left -= words
+      }
+    }
+  return { rules: [...listed], isPartial }
+}
+
+const wordsIn = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) =>
+  [verbs, apiGroups, resources, resourceNames, nonResourceURLs].reduce((sum, list) => sum + (list?.length ?? 0), 0)
 
 /** One more than an error lists, so that it can say that there are more. */
 const maxMissing = maxErrors + 1

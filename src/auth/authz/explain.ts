@@ -44,6 +44,15 @@ export type OwnerRef = {
 
 const teamGroup = 'platform:team:'
 
+/** An explanation is for people. A user can have very many rules and names. */
+const maxNearMisses = 20
+const maxNames = 10
+
+const listNames = (names: readonly string[]) =>
+  names.length > maxNames
+    ? `${names.slice(0, maxNames).join(', ')} and ${names.length - maxNames} more`
+    : names.join(', ')
+
 export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, isLive }: ExplainOptions): Explainer {
   const callerNamed = (user: string): Caller => {
     const groups = new Set(['system:authenticated', `platform:user:${user}`])
@@ -70,12 +79,20 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
     const about = (rule: PolicyRule) =>
       rule.resources?.some(one => one === word || one === '*') &&
       rule.apiGroups?.some(one => one === act.group || one === '*')
-    return [...rbac.grants(caller, act.namespace)].flatMap(grant =>
-      grant.rules.filter(about).map(rule => {
-        const names = rule.resourceNames?.length ? ` only on ${rule.resourceNames.join(', ')}` : ''
-        return `${grant.role} grants ${rule.verbs?.join(', ')}${names}, not ${act.verb}${act.name ? ` on ${act.name}` : ''}`
-      }),
-    )
+    // A role counts once, however many bindings grant it.
+    const roles = new Map<readonly PolicyRule[], string>()
+    for (const { rules, role } of rbac.grants(caller, act.namespace)) roles.set(rules, role)
+    const found: string[] = []
+    for (const [rules, role] of roles)
+      for (const rule of rules) {
+        if (found.length === maxNearMisses) return found
+        if (!about(rule)) continue
+        const names = rule.resourceNames?.length ? ` only on ${listNames(rule.resourceNames)}` : ''
+        found.push(
+          `${role} grants ${rule.verbs?.join(', ')}${names}, not ${act.verb}${act.name ? ` on ${act.name}` : ''}`,
+        )
+      }
+    return found
   }
 
   return {

@@ -37,36 +37,37 @@ function has(list: readonly string[] | undefined, word: string): boolean {
 }
 const hasOrAll = (list: readonly string[] | undefined, word: string) => has(list, '*') || has(list, word)
 
-/** The rules about one word: those for every name, and those for some. */
-type Candidates<T> = {
-  readonly open: Sourced<T>[]
-  readonly named: Map<string, Sourced<T>[]>
-  /** The rules for every name by API group. Set by the first comparison. */
-  openByGroup?: ReadonlyMap<string, readonly Sourced<T>[]>
-}
+/** Rules that share a resource or a name. Long lists are grouped further when they are first compared. */
+type Group<T> = { readonly rules: Sourced<T>[]; byWord?: ReadonlyMap<string, readonly Sourced<T>[]> }
 
 export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
-  const byWord = new Map<string, Candidates<T>>()
-  // A role that is held through many bindings is looked at once.
-  const once = [...new Map([...rules].reverse().map(one => [one.rule, one])).values()].reverse()
-  const forPaths = once.filter(({ rule }) => rule.nonResourceURLs?.length)
-  for (const one of once)
-    for (const word of new Set(one.rule.resources)) {
-      const there: Candidates<T> = byWord.get(word) ?? { open: [], named: new Map() }
-      byWord.set(word, there)
-      if (!one.rule.resourceNames?.length) there.open.push(one)
-      for (const name of new Set(one.rule.resourceNames)) {
-        const ofName = there.named.get(name)
-        if (ofName) ofName.push(one)
-        else there.named.set(name, [one])
+  /** Rules for every name, by resource. */
+  const open = new Map<string, Group<T>>()
+  /** Rules for single names, by name. Most names have one rule. An index by resource and name would have their product. */
+  const named = new Map<string, Sourced<T> | Group<T>>()
+  const forPaths = rules.filter(({ rule }) => rule.nonResourceURLs?.length)
+  for (const one of rules) {
+    const { resources, resourceNames } = one.rule
+    if (resourceNames?.length) for (const name of new Set(resourceNames)) addNamed(named, name, one)
+    else
+      for (const word of new Set(resources)) {
+        const there = open.get(word)
+        if (there) there.rules.push(one)
+        else open.set(word, { rules: [one] })
       }
-    }
-  const lookUp = (word: string, verb: string, { group, name }: Target): Sourced<T> | undefined => {
-    const there = byWord.get(word)
-    if (there === undefined) return undefined
-    const named = name === undefined || there.named.size === 0 ? undefined : there.named.get(name)
-    return firstOf(there.open, verb, group) ?? (named && firstOf(named, verb, group))
   }
+  /** The rules for a name that can be about a resource. */
+  const ofName = (name: string | undefined, word: string): readonly Sourced<T>[] => {
+    const there = name === undefined ? undefined : named.get(name)
+    if (there === undefined) return []
+    if (!('rules' in there)) return [there]
+    if (there.rules.length <= long) return there.rules
+    there.byWord ??= groupBy(there.rules, rule => rule.resources)
+    return there.byWord.get(word) ?? []
+  }
+  const lookUp = (word: string, verb: string, { group, name }: Target): Sourced<T> | undefined =>
+    firstOf(open.get(word)?.rules ?? [], verb, group) ??
+    ofName(name, word).find(({ rule }) => has(rule.resources, word) && isAllowed(rule, verb, group))
   return {
     find(question, verb = question.verb) {
       if ('path' in question)
@@ -91,7 +92,11 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
       const { group, resource, name } = permission
       const [, sub] = resource.split('/')
       const words = sub === undefined ? [resource, '*'] : [resource, '*', `*/${sub}`]
-      return words.some(word => comparable(byWord.get(word), group, name).some(list => firstOf(list, verb, group)))
+      return words.some(
+        word =>
+          comparable(open.get(word), group).some(list => firstOf(list, verb, group)) ||
+          ofName(name, word).some(({ rule }) => has(rule.resources, word) && isAllowed(rule, verb, group)),
+      )
     },
     coversRule(wanted) {
       if (wanted.nonResourceURLs?.length) return forPaths.some(({ rule }) => coversRule(rule, wanted))
@@ -100,32 +105,42 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
       const [group = ''] = wanted.apiGroups ?? []
       const [name] = wanted.resourceNames ?? []
       return [resource, '*'].some(word =>
-        comparable(byWord.get(word), group, name).some(list => list.some(({ rule }) => coversRule(rule, wanted))),
+        [...comparable(open.get(word), group), ofName(name, word)].some(list =>
+          list.some(({ rule }) => has(rule.resources, word) && coversRule(rule, wanted)),
+        ),
       )
     },
   }
 }
 
-/** The rules that can cover a permission in this group. A role can have very many rules that differ by their group. */
-function comparable<T>(
-  there: Candidates<T> | undefined,
-  group: string,
-  name: string | undefined,
-): readonly (readonly Sourced<T>[])[] {
-  if (there === undefined) return []
-  const named = (name !== undefined && there.named.get(name)) || []
-  if (there.open.length <= short) return [there.open, named]
-  there.openByGroup ??= byGroup(there.open)
-  return [there.openByGroup.get(group) ?? [], there.openByGroup.get('*') ?? [], named]
+/** A longer list of rules for one name is grouped by resource. */
+const long = 64
+
+function addNamed<T>(named: Map<string, Sourced<T> | Group<T>>, name: string, one: Sourced<T>): void {
+  const there = named.get(name)
+  if (there === undefined) named.set(name, one)
+  else if ('rules' in there) there.rules.push(one)
+  else named.set(name, { rules: [there, one] })
 }
 
-function byGroup<T>(rules: readonly Sourced<T>[]): Map<string, Sourced<T>[]> {
+/** The rules that can cover a permission in this group. A role can have very many rules that differ by their group. */
+function comparable<T>(there: Group<T> | undefined, group: string): readonly (readonly Sourced<T>[])[] {
+  if (there === undefined) return []
+  if (there.rules.length <= short) return [there.rules]
+  there.byWord ??= groupBy(there.rules, rule => rule.apiGroups)
+  return [there.byWord.get(group) ?? [], there.byWord.get('*') ?? []]
+}
+
+function groupBy<T>(
+  rules: readonly Sourced<T>[],
+  wordsOf: (rule: PolicyRule) => readonly string[] | undefined,
+): Map<string, Sourced<T>[]> {
   const found = new Map<string, Sourced<T>[]>()
   for (const one of rules)
-    for (const group of new Set(one.rule.apiGroups)) {
-      const list = found.get(group)
+    for (const word of new Set(wordsOf(one.rule))) {
+      const list = found.get(word)
       if (list) list.push(one)
-      else found.set(group, [one])
+      else found.set(word, [one])
     }
   return found
 }
@@ -145,9 +160,12 @@ const coversUrl = ({ nonResourceURLs }: PolicyRule, url: string): boolean =>
   nonResourceURLs?.some(pattern => coversPath(pattern, url) && (!url.endsWith('*') || pattern.endsWith('*'))) === true
 
 function firstOf<T>(list: readonly Sourced<T>[], verb: string, group: string): Sourced<T> | undefined {
-  for (const one of list) if (hasOrAll(one.rule.verbs, verb) && hasOrAll(one.rule.apiGroups, group)) return one
+  for (const one of list) if (isAllowed(one.rule, verb, group)) return one
   return undefined
 }
+
+const isAllowed = ({ verbs, apiGroups }: PolicyRule, verb: string, group: string) =>
+  hasOrAll(verbs, verb) && hasOrAll(apiGroups, group)
 
 /** Whether a rule allows one of these verbs on a resource, on some or all of its names. */
 export function isAbout(

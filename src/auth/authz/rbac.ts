@@ -3,7 +3,7 @@
 import type { Kind, Question } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { aggregatedRules } from '../../kinds/aggregation.ts'
+import { aggregatedParts, aggregatedRules } from '../../kinds/aggregation.ts'
 import {
   type BindingObject,
   ClusterRole,
@@ -16,7 +16,8 @@ import {
 import { teamOfGroup, teamUidsOf } from '../../kinds/team-uids.ts'
 import { startInformer } from '../../reconcile/informer.ts'
 import { type Reach, reachOf } from './rbac-reach.ts'
-import { indexRules, isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
+import { isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
+import { indexRoles, prepareRole } from './role-index.ts'
 import { type Holder, openRuleCache } from './rule-cache.ts'
 
 /** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
@@ -27,8 +28,10 @@ export type Grant = {
   readonly role: string
   readonly roleRef: RoleRef
   readonly namespace: string
-  readonly rules: readonly PolicyRule[]
-}
+} & EffectiveRules
+
+/** `parts`: the same rules by the role that they are from, for caches. One role, unless it is aggregated. */
+type EffectiveRules = { readonly rules: readonly PolicyRule[]; readonly parts: readonly (readonly PolicyRule[])[] }
 
 type RoleRef = Ref & { readonly kind: string }
 
@@ -88,7 +91,7 @@ export type RbacOptions = {
 
 export function openRbac({ resources, teamRoles, teamUid, changed, failed }: RbacOptions): Rbac {
   const roles = new Map<string, StoredRole>()
-  const compiled = new Map<string, readonly PolicyRule[]>()
+  const compiled = new Map<string, EffectiveRules>()
   const ruleCache = openRuleCache<RuleIndex<Grant>>(teamUid)
   const reached = openRuleCache<Reach>(teamUid)
   const forget = () => {
@@ -110,6 +113,8 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
         const slot = slotOf(kind.kind, ref)
         if (now && !isInert(now.object)) roles.set(slot, now)
         else roles.delete(slot)
+        // With the write of the role: a request of its first holder could have to index many roles at once.
+        if (now?.object.rules && !now.object.aggregationRule) prepareRole(now.object.rules)
         compiled.clear() // any role may be part of an aggregated one
         forget()
         changed()
@@ -147,7 +152,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     else all.delete(bound)
   }
 
-  const rulesIn = (slot: string): readonly PolicyRule[] | undefined => {
+  const rulesIn = (slot: string): EffectiveRules | undefined => {
     const known = compiled.get(slot)
     if (known) return known
     const role = roles.get(slot)
@@ -167,7 +172,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
         roleRef: { kind: bound.roleKind, ...ref },
         subject,
         namespace: bound.namespace,
-        rules,
+        ...rules,
       })
     )
   }
@@ -193,7 +198,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       const rules = rulesIn(slotOf('ClusterRole', { namespace: '', name }))
       const [binding, role, subject] = [`Team ${team}`, `ClusterRole ${name}`, `group ${group}`]
       const roleRef = { kind: 'ClusterRole', namespace: '', name }
-      if (rules) yield madeGrant({ binding, role, roleRef, subject, namespace: '', rules })
+      if (rules) yield madeGrant({ binding, role, roleRef, subject, namespace: '', ...rules })
     }
   }
 
@@ -202,8 +207,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     const spaces = ruleCache.of(holder)
     const known = spaces.get(namespace)
     if (known) return known
-    const all = [...grants(holder, namespace)].flatMap(grant => grant.rules.map(rule => ({ rule, from: grant })))
-    const made = indexRules(all)
+    const made = indexRoles(grants(holder, namespace))
     if (spaces.size >= 64) spaces.clear()
     spaces.set(namespace, made)
     return made
@@ -214,7 +218,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     const slot = `${verbs.join()} ${target.resource}.${target.group}`
     const known = spaces.get(slot)
     if (known) return known
-    const made = reachOf(grants(holder), rule => isAbout(rule, target, verbs))
+    const made = reachOf(grants(holder), { key: slot, allows: rule => isAbout(rule, target, verbs) })
     if (spaces.size >= 64) spaces.clear()
     spaces.set(slot, made)
     return made
@@ -241,7 +245,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     bindings: () => all,
     reach,
     forget,
-    rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref)),
+    rulesOf: (kind, ref) => rulesIn(slotOf(kind, ref))?.rules,
     stop: () => {
       for (const informer of everyone) informer.stop()
     },
@@ -284,10 +288,13 @@ function readBinding(kind: Kind, object: Resource): Bound {
 }
 
 /** Its own rules, or those of every cluster role its selectors pick. */
-function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): readonly PolicyRule[] {
-  if (kind !== ClusterRole || !object.aggregationRule) return object.rules ?? []
-  return aggregatedRules(
-    object,
-    [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : [])),
-  )
+function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): EffectiveRules {
+  if (kind !== ClusterRole || !object.aggregationRule) {
+    const rules = object.rules ?? noRules
+    return { rules, parts: [rules] }
+  }
+  const others = [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : []))
+  return { rules: aggregatedRules(object, others), parts: aggregatedParts(object, others) }
 }
+
+const noRules: readonly PolicyRule[] = []

@@ -5,6 +5,7 @@ import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Shared } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
+import { forEachInSlices } from '../../api/time-slices.ts'
 import { teamGroup, teamMatcher } from '../../kinds/team-uids.ts'
 
 /** `uid` is undefined for a team that is about to be created. */
@@ -20,15 +21,13 @@ export async function sharedWith(
   const candidates = { terms: [memberTerm(team.name), userTerm(teamGroup(team.name))], namespaces: [], refs: [] }
   for (const kind of kinds) {
     if (!kind.stored || !kind.rights || kind.ownerOnly) continue
-    const { items } = await internalClient.list(kind, {
-      only: object => givenTo(kind, object, team).length > 0,
-      among: () => (kind.readers ? candidates : undefined),
-    })
-    for (const { object } of items) {
+    const { items } = await internalClient.list(kind, { among: () => (kind.readers ? candidates : undefined) })
+    // One user can own many large objects that name the team. Each is parsed here, not by the list.
+    await forEachInSlices(items, ({ object }) => {
       const { namespace = '', name = '' } = object.metadata
       const target = { group: kind.group, resource: kind.plural, namespace, name }
       for (const { verbs, subresources } of givenTo(kind, object, team)) found.push({ verbs, subresources, target })
-    }
+    })
   }
   return found
 }
@@ -38,7 +37,7 @@ type Given = { readonly verbs: readonly string[]; readonly subresources: readonl
 /** By ownership and access entries. Permissions of everybody, or of the members of every team, do not count. */
 function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
   const means = teamMatcher(object)
-  return (kind.grants?.(object) ?? []).flatMap((grant): Given[] => {
+  return (kind.grants?.(object, { kind: 'team', name }) ?? []).flatMap((grant): Given[] => {
     if (grant.to?.kind !== 'team' || grant.to.name !== name || !means(name, uid)) return []
     if (grant.type === 'owner') return [{ verbs: ['*'], subresources: ['*'] }]
     return grant.type === 'object' ? [grant] : []

@@ -2,10 +2,7 @@
 
 import { judge } from './limits.ts'
 import type { Row } from './rows.ts'
-import type { System } from './system.ts'
-
-const ours = '/kubernetes/management/apis/management.platform.sh/v1'
-const rbac = '/kubernetes/management/apis/rbac.authorization.k8s.io/v1'
+import { bind, many, must, ours, rbac, refused, user, words } from './users.ts'
 
 export const grantRows: { readonly [what: string]: Row } = {
   'a team shared with 9,600 users, then 10,000 rights more': async system => {
@@ -44,6 +41,20 @@ export const grantRows: { readonly [what: string]: Row } = {
       return () => must(owner.ask('PATCH', `${ours}/teams/${name}?dryRun=All`, { spec: { users: ['somebody'] } }))
     }
     return (await judge(await create(100), await create(200))).problem
+  },
+  'a new member of a team with access to 40 secrets that are shared with 19,500 users': async system => {
+    const owner = await user(system, 'owner')
+    const create = async (secrets: number) => {
+      const name = `shared-with-${secrets}`
+      await must(owner.admin('POST', `${ours}/teams`, { metadata: { name }, spec: { owner: { user: 'owner' } } }))
+      const access = many(78, at => ({ verbs: ['get'], users: words(250), teams: at ? [] : [name] }))
+      for (const at of many(secrets, index => index)) {
+        const object = { metadata: { name: `${name}-${at}` }, spec: { owner: { user: 'owner' }, access } }
+        await must(owner.admin('POST', `${ours}/namespaces/default/sharedsecrets`, object))
+      }
+      return () => must(owner.ask('PATCH', `${ours}/teams/${name}?dryRun=All`, { spec: { users: ['somebody'] } }))
+    }
+    return (await judge(await create(20), await create(40))).problem
   },
   'a patch of a secret that names 240 re-created teams': async system => {
     const owner = await user(system, 'owner')
@@ -121,43 +132,3 @@ export const grantRows: { readonly [what: string]: Row } = {
 
 const newRole = `${rbac}/namespaces/default/roles?dryRun=All`
 const roleAuthor = [{ verbs: ['create'], apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'] }]
-
-const many = <T>(count: number, make: (at: number) => T) => Array.from({ length: count }, (_, at) => make(at))
-const words = (count: number) => many(count, at => `word-${at}`)
-
-type Asked = Promise<{ readonly code: number; readonly text: string }>
-type Ask = (method: string, url: string, body?: object) => Asked
-type User = { readonly name: string; readonly ask: Ask; readonly admin: Ask }
-
-async function user(system: System, name: string): Promise<User> {
-  const as =
-    (key: string): Ask =>
-    (method, url, body) => {
-      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-      const headers = { authorization: `Bearer ${key}`, 'content-type': type }
-      return system.ask({ method, url, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-    }
-  const admin = as(system.adminKey)
-  const { text } = await must(admin('POST', `${ours}/ownedaccesskeys`, { spec: { user: name } }))
-  return { name, ask: as((JSON.parse(text) as { spec: { key: string } }).spec.key), admin }
-}
-
-/** Gives the user these permissions everywhere. */
-async function bind({ name: user, admin }: User, rules: readonly object[]): Promise<void> {
-  const { text } = await must(admin('POST', `${rbac}/clusterroles`, { metadata: { generateName: 'role-' }, rules }))
-  const { name } = (JSON.parse(text) as { metadata: { name: string } }).metadata
-  const roleRef = { kind: 'ClusterRole', name }
-  const subjects = [{ kind: 'User', name: user }]
-  await must(admin('POST', `${rbac}/clusterrolebindings`, { metadata: { name }, roleRef, subjects }))
-}
-
-async function must(asked: Asked) {
-  const { code, text } = await asked
-  if (code >= 300) throw new Error(`${code}: ${text.slice(0, 500)}`)
-  return { code, text }
-}
-
-async function refused(asked: Asked): Promise<void> {
-  const { code, text } = await asked
-  if (code !== 403) throw new Error(`${code} instead of 403: ${text.slice(0, 500)}`)
-}

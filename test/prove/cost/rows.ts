@@ -6,6 +6,7 @@ import { grantRows } from './grant-rows.ts'
 import { judge, pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
 import { writeProtobuf } from './protobuf.ts'
+import { roleRows } from './role-rows.ts'
 import type { System } from './system.ts'
 
 /** The problem; undefined: none. */
@@ -79,6 +80,7 @@ export const rows: { readonly [what: string]: Row } = {
     return pieceProblem(cost)
   },
   ...grantRows,
+  ...roleRows,
   ...crowdRows,
 }
 
