@@ -9,6 +9,7 @@ import type { Patch, Reference } from './patch.ts'
 import { type ConcretePath, type Match, matchPath, type Path, parsePath, showPath } from './path.ts'
 import { isProtected, mayHoldProtected, restoreProtected } from './protected-paths.ts'
 import { type Direction, type NamespaceMapping, type ReferencedObject, rewriteReference } from './reference.ts'
+import { type HostChanges, notReversed } from './reverse-scope.ts'
 import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
 
 export type PatchEnvironment = {
@@ -23,6 +24,8 @@ export type PatchInput = {
   readonly hostObject: JsonObject | null
   /** The object without patches. Not modified. */
   readonly object: JsonObject
+  /** From the host: what a reverse patch may change; default: every label and annotation. */
+  readonly changes?: HostChanges
 }
 
 /** The trace of one patch. */
@@ -92,14 +95,18 @@ export async function applyOne(one: One): Promise<Done> {
   const nothing = { object, changes: [], unchanged: [], referencedObjects: [] }
   if (isIdle) return { ...nothing, skipped: [{ path: patch.shown, reason: 'has nothing for this direction' }] }
   const { matches, misses } = matchPath(object, patch.path)
-  const writable = matches.filter(({ path }) => !isProtected(path))
-  const skipped = [
-    ...misses.map(({ path, reason }) => ({ path: showPath(path), reason })),
-    ...matches
-      .filter(({ path }) => isProtected(path))
-      .map(({ path }) => ({ path: showPath(path), reason: protectedReason })),
-  ]
-  if (writable.length === 0) return { ...nothing, skipped, isUnmatched: true }
+  const skipped = misses.map(({ path, reason }) => ({ path: showPath(path), reason }))
+  const writable: Match[] = []
+  let isUnmatched = true
+  for (const match of matches) {
+    const isFree = !isProtected(match.path)
+    const kept = direction === 'toVirtual' ? notReversed(match.path, one.input.changes) : undefined
+    const reason = isFree ? kept : protectedReason
+    if (isFree) isUnmatched = false
+    if (reason === undefined) writable.push(match)
+    else skipped.push({ path: showPath(match.path), reason })
+  }
+  if (writable.length === 0) return { ...nothing, skipped, isUnmatched }
   const outcomes = await outcomesOf(one, writable)
   const failed = outcomes.findIndex(outcome => 'failed' in outcome)
   const reason = outcomes[failed]

@@ -46,12 +46,14 @@ export function openPatcher(options: PatcherOptions): Patcher {
   const [wrong] = checkPatches(options.patches)
   if (wrong) throw new Error(`patches.${wrong.at.join('.')}: ${wrong.message}`)
   const ready = options.patches.map(prepare)
+  /** The last patch was applied last, so it is undone first. */
+  const reversed = ready.toReversed()
 
   async function run(direction: Direction, input: PatchInput, validateEach: boolean): Promise<Patched> {
     const trace: Step[] = []
     const referencedObjects: ReferencedObject[] = []
     let object: JsonObject = cloneJson(input.object)
-    for (const patch of ready) {
+    for (const patch of direction === 'toHost' ? ready : reversed) {
       const start = now()
       const done = await applyOne({ patch, direction, input, object, options })
       const { index, shown: path } = patch

@@ -15,6 +15,7 @@ import { protectedReason } from './apply-one.ts'
 import type { Patch } from './patch.ts'
 import { problemTexts } from './problem.ts'
 import type { ReferencedObject } from './reference.ts'
+import { notSyncedBackReason } from './reverse-scope.ts'
 import type { Sandbox } from './sandbox.ts'
 
 export type PreviewOptions = {
@@ -109,7 +110,7 @@ function ownershipProblem(
   }
 }
 
-/** Only labels and annotations are synced back from the host. */
+/** Only labels and annotations are synced back from the host. Shows all of them, as if the host had changed each one. */
 export async function previewToVirtual(objects: ReverseObjects, options: PreviewOptions): Promise<Preview> {
   const { virtualObject, hostObject } = objects
   const { metadata, ...rest } = hostObject as unknown as EndpointsObject
@@ -131,7 +132,7 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
     referencedObjects: patched?.referencedObjects ?? [],
     ...(patched?.problem && { problem: `PatchFailed: ${problemTexts(patched.problem).logged}` }),
     ...(problem === undefined ? {} : { problem }),
-    notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(ignoredChanges)],
+    notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(ignoredMatches)],
   }
 }
 
@@ -163,10 +164,10 @@ function unsyncedKeys(object: JsonObject, config: Config): string[] {
   )
 }
 
-function ignoredChanges({ index, changes }: Step): string[] {
-  return changes
-    .filter(({ path }) => !/^metadata\.(labels|annotations)\b|^$|^metadata$/.test(path))
-    .map(({ path }) => `patch ${index} at ${path}: only labels and annotations are synced back, so this has no effect`)
+function ignoredMatches({ index, skipped }: Step): string[] {
+  return skipped
+    .filter(({ reason }) => reason === notSyncedBackReason)
+    .map(({ path }) => `patch ${index} at ${path}: ${notSyncedBackReason}, so this has no effect`)
 }
 
 /** Not an error, because objects differ, but a mistyped path looks the same. */

@@ -9,7 +9,7 @@ import { problemTexts } from '../patch/problem.ts'
 import type { ReferencedObject } from '../patch/reference.ts'
 import { type SyncFailure, withCondition } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
-import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
+import { type Adopted, adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
 import { type Foreign, ownershipOf } from './ownership.ts'
 import { hashOf, hostUidAnnotation, readBase, syncMetadataOf, virtualUidOf, writeBase } from './sync-annotations.ts'
 import { hostRefOf, subsetsKey, toHost, type Vcluster } from './translate.ts'
@@ -146,29 +146,42 @@ async function adopt(
   const base = host && virtualUidOf(host.metadata) === virtual.metadata.uid ? readBase(host.metadata) : undefined
   const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base, isSyncedKey) : undefined
   if (!adopted || !host || isEmpty(adopted)) return virtual
-  const { labels, annotations } = virtual.metadata
-  const apply = (from: EndpointsObject['metadata'] | undefined): EndpointsObject => {
-    const through = (changes: typeof adopted.labels, part: 'labels' | 'annotations') =>
-      from ? Object.fromEntries(Object.keys(changes).map(key => [key, from[part]?.[key]])) : changes
-    return {
-      ...virtual,
-      metadata: {
-        ...virtual.metadata,
-        labels: withChanges(labels, through(adopted.labels, 'labels')),
-        annotations: withChanges(annotations, through(adopted.annotations, 'annotations')),
-      },
-    }
-  }
-  const plain = apply(undefined)
-  if (!patcher) return plain
+  if (!patcher) return withAdopted(virtual, adopted)
   const reversed = await patcher.toVirtual({
     virtualObject: virtual as unknown as JsonObject,
     hostObject: host as unknown as JsonObject,
-    object: plain as unknown as JsonObject,
+    object: asOnHost(virtual, host, isSyncedKey) as unknown as JsonObject,
+    changes: { labels: new Set(Object.keys(adopted.labels)), annotations: new Set(Object.keys(adopted.annotations)) },
   })
-  const back = reversed.object as unknown as EndpointsObject
   const problem = problemOf(reversed)
-  return problem === undefined ? apply(back.metadata) : { syncFailure: problem }
+  if (problem !== undefined) return { syncFailure: problem }
+  const { metadata } = reversed.object as unknown as EndpointsObject
+  // A patch of a whole map returns all keys. The unchanged ones keep their virtual values.
+  const through = (part: 'labels' | 'annotations') =>
+    Object.fromEntries(Object.keys(adopted[part]).map(key => [key, metadata[part]?.[key]]))
+  return withAdopted(virtual, { labels: through('labels'), annotations: through('annotations') })
+}
+
+/** Returns the same object if nothing changes. */
+function withAdopted(virtual: EndpointsObject, adopted: Adopted): EndpointsObject {
+  const labels = withChanges(virtual.metadata.labels, adopted.labels)
+  const annotations = withChanges(virtual.metadata.annotations, adopted.annotations)
+  if (same(labels, virtual.metadata.labels ?? {}) && same(annotations, virtual.metadata.annotations ?? {}))
+    return virtual
+  return { ...virtual, metadata: { ...virtual.metadata, labels, annotations } }
+}
+
+/** The virtual object with the values of the host, which is the form that reverse patches expect. */
+function asOnHost(virtual: EndpointsObject, host: EndpointsObject, isSyncedKey: KeyPolicy): EndpointsObject {
+  const { subsets: _, ...rest } = virtual
+  const crossing = (map: { readonly [key: string]: string } = {}) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => isSyncedKey(key)))
+  const { labels, annotations } = host.metadata
+  return {
+    ...rest,
+    metadata: { ...virtual.metadata, labels: crossing(labels), annotations: crossing(annotations) },
+    ...(host.subsets ? { subsets: host.subsets } : {}),
+  }
 }
 
 const problemOf = ({ problem }: Patched): SyncFailure | undefined =>
