@@ -56,10 +56,11 @@ async function empty(resources: Resources, kind: Kind, namespace: string): Promi
   }
 }
 
-export async function openCluster(): Promise<Cluster> {
+/** `kinds`: the kinds of this project's server. A real one has its own. */
+export async function openCluster(kinds: readonly Kind[] = clusterKinds): Promise<Cluster> {
   if (kubeBinaries) return openKube(kubeBinaries)
   const clock = { now: Date.now, forward: () => {} }
-  const apiServer = await buildApiServer({ kinds: clusterKinds, clock })
+  const apiServer = await buildApiServer({ kinds, clock })
   const front = await openFront(apiServer)
   const server = `${front.url}${prefix}`
   const { resources, close } = reachWith({ server, namespace: 'default', insecure: false })
@@ -99,8 +100,8 @@ export const service = (name: string, selector?: object, namespace = 'default'):
   }) as unknown as Resource
 
 /** Everything that has a name, short. */
-export function people({ resources }: { readonly resources: Resources }) {
-  const kindOf = (object: Resource) => clusterKinds.find(({ kind }) => kind === object.kind) ?? Endpoints
+export function people({ resources }: { readonly resources: Resources }, kinds: readonly Kind[] = clusterKinds) {
+  const kindOf = (object: Resource) => kinds.find(({ kind }) => kind === object.kind) ?? Endpoints
   return {
     create: async (object: Resource) =>
       (await resources.create(kindOf(object), object.metadata.namespace ?? '', object as unknown as Json)).object,

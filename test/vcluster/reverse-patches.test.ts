@@ -106,7 +106,7 @@ const pairs: readonly Pair[] = [
 ]
 const none: Pair = { forward: same, back: same, onHost: same }
 
-/** What the syncer must do with one key, from the rule of the three-way merge. */
+/** Models one key by the rule of the three-way merge. */
 function openKey(pair: Pair) {
   const state: { [side in 'virtual' | 'host' | 'baseVirtual' | 'baseHost']: Value } = {
     ...{ virtual: undefined, host: undefined, baseVirtual: undefined, baseHost: undefined },

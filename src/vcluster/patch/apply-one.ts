@@ -11,6 +11,7 @@ import { isProtected, mayHoldProtected, restoreProtected } from './protected-pat
 import { type Direction, type NamespaceMapping, type ReferencedObject, rewriteReference } from './reference.ts'
 import { type HostChanges, notReversed } from './reverse-scope.ts'
 import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
+import { type TranslatedPods, translatedPod } from './translated-pod.ts'
 
 export type PatchEnvironment = {
   readonly vcluster: { readonly name: string; readonly namespace: string; readonly config: JsonObject }
@@ -26,6 +27,8 @@ export type PatchInput = {
   readonly object: JsonObject
   /** From the host: what a reverse patch may change; default: every label and annotation. */
   readonly changes?: HostChanges
+  /** To the host: Pods whose names `object` already has in translated form. */
+  readonly translatedPods?: TranslatedPods
 }
 
 /** The trace of one patch. */
@@ -55,7 +58,7 @@ export const protectedReason = 'is protected'
 /** The new value of a match; `null` removes it. */
 type Outcome =
   | { readonly value: Json; readonly referenced?: ReferencedObject }
-  | { readonly skipped: string }
+  | { readonly skipped: string; readonly unresolved?: string }
   | { readonly failed: string }
 
 export function prepare(patch: Patch, index: number): PreparedPatch {
@@ -86,6 +89,8 @@ type Done = Pick<Step, 'changes' | 'unchanged' | 'skipped'> & {
   readonly isUnmatched?: boolean
   readonly object: JsonObject
   readonly referencedObjects: readonly ReferencedObject[]
+  /** References whose namespace is not synced, as messages for the tenant. */
+  readonly unresolvedReferences?: readonly string[]
   readonly problem?: { readonly path: string; readonly message: string }
 }
 
@@ -127,7 +132,12 @@ function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | O
   }
   return matches.map(({ path, value }) => {
     const virtualValue = readAt(input.virtualObject ?? undefined, path)
-    if (patch.reference) return rewriteReference(value, { ...naming, reference: patch.reference, path, virtualValue })
+    const { reference } = patch
+    if (reference) {
+      const pods = direction === 'toHost' ? input.translatedPods : undefined
+      const translated = pods && translatedPod(one.object, path, reference, pods)
+      return rewriteReference(value, { ...naming, reference, path, virtualValue, translated })
+    }
     return rewriteSelector(value, { ...naming, virtualValue })
   })
 }
@@ -179,6 +189,7 @@ function write(
   const referencedObjects: ReferencedObject[] = []
   const nothing = { object, changes: [], unchanged: [], skipped, referencedObjects: [] }
   const removed: ConcretePath[] = []
+  const unresolvedReferences: string[] = []
   let next: Draft = cloneJson(object)
   for (const [index, { path, value: before }] of matches.entries()) {
     const outcome = outcomes[index]
@@ -186,6 +197,7 @@ function write(
     if (!outcome || 'failed' in outcome) continue
     if ('skipped' in outcome) {
       skipped.push({ path: shown, reason: outcome.skipped })
+      if (outcome.unresolved !== undefined) unresolvedReferences.push(outcome.unresolved)
       continue
     }
     const { value: after, referenced } = outcome
@@ -204,7 +216,7 @@ function write(
   removeAll(next, removed)
   const message = mayHoldProtected(patch.path) ? restoreProtected(next, object) : undefined
   if (message !== undefined) return { ...nothing, problem: { path: patch.shown, message } }
-  return { object: next, changes, unchanged, skipped, referencedObjects }
+  return { object: next, changes, unchanged, skipped, referencedObjects, unresolvedReferences }
 }
 
 function notAnObject(after: Json): NonNullable<Done['problem']> {

@@ -5,6 +5,7 @@ import { addressGuard } from '../config/address-policy.ts'
 import type { Config } from '../config/config.ts'
 import { isNeverSynced, type KeyPolicy, keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
+import { groupKindOf, kindWarning } from '../config/reference-kinds.ts'
 import type { EndpointsObject } from '../sync/kinds.ts'
 import { ownershipOf } from '../sync/ownership.ts'
 import { type PlanTools, planEndpoints } from '../sync/plan.ts'
@@ -45,8 +46,13 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
   const { patcher, seen } = recordingPatcher(options)
   const patched = await planHost(objects, options, patcher)
   const plain = await planHost(objects, options, undefined)
-  const { trace = [], referencedObjects = [] } = seen.last ?? {}
-  const notes = [...unsyncedKeys(objects.virtualObject, options.config), ...trace.flatMap(unmatched)]
+  const { trace = [], referencedObjects = [], unresolvedReferences = [] } = seen.last ?? {}
+  const notes = [
+    ...unsyncedKeys(objects.virtualObject, options.config),
+    ...trace.flatMap(unmatched),
+    ...unresolvedReferences,
+    ...unsyncedReferences(referencedObjects, options.config),
+  ]
   return { ...patched, plain: plain.object, trace, referencedObjects, notes }
 }
 
@@ -162,6 +168,17 @@ function unsyncedKeys(object: JsonObject, config: Config): string[] {
         key => `metadata.${part}[${JSON.stringify(key)}] is not synced to the host (allowedMetadataKeys can allow it)`,
       ),
   )
+}
+
+/** Kinds that objects name with `kindPath`. Reading the file has already warned about the kinds of patches. */
+function unsyncedReferences(referencedObjects: readonly ReferencedObject[], { sync: { toHost } }: Config): string[] {
+  const known = toHost.endpoints.patches.flatMap(({ reference }) =>
+    reference && reference.kindPath === undefined ? [`${reference.apiVersion}/${reference.kind}`] : [],
+  )
+  return referencedObjects.flatMap(one => {
+    const warning = known.includes(`${one.apiVersion}/${one.kind}`) ? undefined : kindWarning(groupKindOf(one), toHost)
+    return warning === undefined ? [] : [`${one.path}: ${warning}`]
+  })
 }
 
 function ignoredMatches({ index, skipped }: Step): string[] {

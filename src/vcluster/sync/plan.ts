@@ -7,12 +7,12 @@ import { defaultKeyPolicy, type KeyPolicy } from '../config/metadata-keys.ts'
 import type { Patched, Patcher } from '../patch/apply.ts'
 import { problemTexts } from '../patch/problem.ts'
 import type { ReferencedObject } from '../patch/reference.ts'
-import { type SyncFailure, withCondition } from './condition.ts'
+import { type SyncFailure, withCondition, withoutConditions } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
 import { type Adopted, adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
 import { type Foreign, ownershipOf } from './ownership.ts'
 import { hashOf, hostUidAnnotation, readBase, syncMetadataOf, virtualUidOf, writeBase } from './sync-annotations.ts'
-import { hostRefOf, subsetsKey, toHost, type Vcluster } from './translate.ts'
+import { hostRefOf, subsetsKey, toHost, translatedPods, type Vcluster } from './translate.ts'
 
 /** The outcome for an object. */
 export type State = 'synced' | 'waiting' | 'host-owned' | 'skipped' | 'gone' | 'failed'
@@ -52,6 +52,8 @@ export type Plan = {
   readonly host?: Write
   readonly syncFailure?: SyncFailure
   readonly referencedObjects?: readonly ReferencedObject[]
+  /** References that cannot have a target, as messages for the tenant. */
+  readonly unresolvedReferences?: readonly string[]
 }
 
 export async function planEndpoints(observed: ObservedState, tools: PlanTools): Promise<Plan> {
@@ -67,7 +69,13 @@ export async function planEndpoints(observed: ObservedState, tools: PlanTools): 
   if (service !== 'plain') {
     const state = service === 'none' ? 'waiting' : 'host-owned'
     // Remove the annotation first, or the removal would look like a deletion on the host.
-    return { state, first: 'virtual', ...at, ...changed(virtual, clean(virtual, undefined, tools)), ...drop }
+    return {
+      state,
+      first: 'virtual',
+      ...at,
+      ...changed(virtual, withoutConditions(clean(virtual, undefined, tools))),
+      ...drop,
+    }
   }
   if (!hostRef) {
     const message = `namespace ${ref.namespace} has no entry in sync.toHost.namespaces.mappings.byName`
@@ -116,6 +124,7 @@ async function syncToHost(
     virtualObject: merged as unknown as JsonObject,
     hostObject: (host ?? null) as unknown as JsonObject | null,
     object: object as unknown as JsonObject,
+    translatedPods: translatedPods(merged, vcluster),
   })
   const wanted = (patched?.object ?? object) as unknown as EndpointsObject
   const problem = patched && problemOf(patched)
@@ -133,6 +142,7 @@ async function syncToHost(
     ...changed(virtual, next),
     ...(write ? { host: write } : {}),
     ...(patched?.referencedObjects.length ? { referencedObjects: patched.referencedObjects } : {}),
+    ...(patched?.unresolvedReferences?.length ? { unresolvedReferences: patched.unresolvedReferences } : {}),
   }
 }
 
@@ -253,7 +263,7 @@ function wasCreated(virtual: EndpointsObject, hostRef: Ref): boolean {
 
 type HostObject = { readonly uid: string; readonly hostRef: Ref }
 
-/** Removes the condition and sets the annotation that distinguishes a deletion on the host from an object never created. */
+/** Removes the condition `Synced` and sets the annotation that distinguishes a deletion on the host from an object never created. */
 function clean(virtual: EndpointsObject, created: HostObject | undefined, tools: PlanTools): EndpointsObject {
   const fine = withCondition(virtual, undefined, tools.now())
   const { annotations = {} } = fine.metadata

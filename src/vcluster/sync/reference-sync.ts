@@ -6,8 +6,9 @@ import type { Kind } from '../../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { defaultKeyPolicy, type KeyPolicy } from '../config/metadata-keys.ts'
+import { groupKindOf, isSyncedByCluster, neverCrosses } from '../config/reference-kinds.ts'
 import { importDenied, neverSyncedTypes } from '../patch/import-policy.ts'
-import type { ReferencedObject } from '../patch/reference.ts'
+import { type ReferencedObject, showReferenced } from '../patch/reference.ts'
 import { isNotFound } from './api-errors.ts'
 import { SyncFailureError } from './condition.ts'
 import { ConfigMap, Secret } from './kinds.ts'
@@ -38,31 +39,43 @@ type DataObject = Resource & {
 const kinds: { readonly [name: string]: Kind } = { 'v1/ConfigMap': ConfigMap, 'v1/Secret': Secret }
 const manager = { fieldManager: 'platform-vcluster-sync' }
 
-/** Ignores other kinds: patches translate their names, but the objects are not synced. */
-export function openReferenceSync(options: ReferenceSyncOptions): (referenced: ReferencedObject) => Promise<void> {
+/** Returns why the reference has no target on the host, as a message for the tenant. Throws SyncFailureError. */
+export function openReferenceSync(
+  options: ReferenceSyncOptions,
+): (referenced: ReferencedObject) => Promise<string | undefined> {
   const { virtual, host, vcluster } = options
   return async referenced => {
+    const named = showReferenced(referenced)
+    const groupKind = groupKindOf(referenced)
+    if (isSyncedByCluster(groupKind)) return undefined
+    if (neverCrosses(groupKind)) return `${named} is not synced to the host: this kind never crosses`
+    const notSynced = `${named} is not synced to the host: the syncer does not sync this kind`
     const kind = kinds[`${referenced.apiVersion}/${referenced.kind}`]
-    if (!kind) return
+    if (!kind) return notSynced
     const ref = { namespace: referenced.namespace, name: referenced.name }
     const hostRef = { namespace: referenced.hostNamespace, name: referenced.hostName }
     const [here, there] = await Promise.all([read(virtual, kind, ref), read(host, kind, hostRef)])
     const owner = there && ownershipOf(there.metadata, { vcluster, ref, kind: kind.kind, uid: here?.metadata.uid })
     if (here && here.metadata.annotations?.[importedAnnotation] === undefined) {
-      if (!options.pushes[kind.kind as 'Secret']) return
+      if (!options.pushes[kind.kind as 'Secret']) return notSynced
       if (typeof owner === 'object') throw foreign(kind, { ref, hostRef }, owner.why)
       const denied = pushDenied(here)
-      if (denied)
-        throw syncFailure(`the ${kind.kind} ${ref.namespace}/${ref.name} is not synced to the host: ${denied}`)
-      return push({ kind, here, there, hostRef }, options)
+      if (denied) throw syncFailure(`${labelOf(kind, ref)} is not synced to the host: ${denied}`)
+      await push({ kind, here, there, hostRef }, options)
+      return undefined
     }
-    if (!there) return
+    const missing = `${named} does not exist in the virtual cluster`
+    if (!there) return missing
     // The virtual object was deleted: delete its copy.
-    if (owner === 'ours' && !here) return drop(host, kind, hostRef, there)
+    if (owner === 'ours' && !here) {
+      await drop(host, kind, hostRef, there)
+      return missing
+    }
     const question = { referenced, hostObject: there as unknown as JsonObject, virtualExists: false, vcluster }
     const why = importDenied({ ...question, allow: options.importAllow })
     if (why) throw notImported(kind, { ref, hostRef }, why)
-    return pull({ kind, here, there, ref, hostRef }, options)
+    await pull({ kind, here, there, ref, hostRef }, options)
+    return undefined
   }
 }
 
@@ -89,7 +102,7 @@ async function read(resources: Resources, kind: Kind, ref: Ref): Promise<DataObj
 
 type Refs = { readonly ref: Ref; readonly hostRef: Ref }
 
-const labelOf = ({ kind }: Kind, { namespace, name }: Ref) => `the ${kind} ${namespace}/${name}`
+const labelOf = ({ kind }: Kind, { namespace, name }: Ref) => `${kind} ${namespace}/${name}`
 const syncFailure = (message: string, logged = message) =>
   new SyncFailureError({ reason: 'ReferenceFailed', message, logged })
 const foreign = (kind: Kind, { ref, hostRef }: Refs, why: string) =>

@@ -34,6 +34,8 @@ export type OpenSyncOptions = {
   readonly wait: (milliseconds: number) => Promise<void>
   /** Milliseconds between two discoveries of the host; default: one minute. */
   readonly discoverEvery?: number
+  /** Milliseconds between two checks of referenced objects; default: 30 seconds. */
+  readonly pollReferencesEvery?: number
   readonly observer: Observer & {
     readonly patched: (result: Patched, seconds: number) => void
     /** Called once, after both sides are listed. */
