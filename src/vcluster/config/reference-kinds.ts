@@ -80,3 +80,16 @@ export function kindWarning(one: GroupKind, toHost: ToHost): string | undefined 
   if (toHost[key].enabled) return undefined
   return `${shown} objects are not synced to the host, because sync.toHost.${key}.enabled is false; ${only}`
 }
+
+/** Returns why an entry of --sync-references is refused. */
+export function syncReferencesProblem(text: string): string | undefined {
+  const shown = JSON.stringify(text.slice(0, 80))
+  const kind = parseKind(text)
+  if (!kind)
+    return `--sync-references: ${shown} must be a kind such as PersistentVolumeClaim or Ingress.networking.k8s.io`
+  const key = kind.group === '' && Object.hasOwn(switches, kind.kind) ? switches[kind.kind] : undefined
+  if (key)
+    return `--sync-references: ${shown} is synced by default; see sync.toHost.${key}.enabled in the vcluster.yaml`
+  const never = neverCrosses(kind)
+  return never && `--sync-references: ${shown} objects never cross to the host: ${never}`
+}

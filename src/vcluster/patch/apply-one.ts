@@ -18,6 +18,8 @@ export type PatchEnvironment = {
   /** Absent in single-namespace mode. */
   readonly multiNamespace?: NamespaceMapping
   readonly sandbox: Sandbox
+  /** Whether a name means the host's object of that name; default: never. */
+  readonly isImportedByName?: (referenced: ReferencedObject) => Promise<boolean>
 }
 
 export type PatchInput = {
@@ -120,7 +122,7 @@ export async function applyOne(one: One): Promise<Done> {
   return write(one, writable, outcomes, skipped)
 }
 
-function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | Outcome[] {
+async function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> {
   const { patch, direction, input, options } = one
   const expression = patch.expressions[direction]
   if (expression) return evaluate(one, expression, matches)
@@ -130,16 +132,23 @@ function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | O
     namespace: namespaceOf(input),
     direction,
   }
-  return matches.map(({ path, value }) => {
+  const outcomes: Outcome[] = []
+  for (const { path, value } of matches) {
     const virtualValue = readAt(input.virtualObject ?? undefined, path)
     const { reference } = patch
-    if (reference) {
-      const pods = direction === 'toHost' ? input.translatedPods : undefined
-      const translated = pods && translatedPod(one.object, path, reference, pods)
-      return rewriteReference(value, { ...naming, reference, path, virtualValue, translated })
+    if (!reference) {
+      outcomes.push(rewriteSelector(value, { ...naming, virtualValue }))
+      continue
     }
-    return rewriteSelector(value, { ...naming, virtualValue })
-  })
+    const pods = direction === 'toHost' ? input.translatedPods : undefined
+    const translated = pods && translatedPod(one.object, path, reference, pods)
+    const how = { ...naming, reference, path, virtualValue, translated }
+    const rewritten = rewriteReference(value, how)
+    const { referenced } = 'value' in rewritten ? rewritten : {}
+    const isImport = direction === 'toHost' && referenced && (await options.isImportedByName?.(referenced))
+    outcomes.push(isImport ? rewriteReference(value, { ...how, isImport }) : rewritten)
+  }
+  return outcomes
 }
 
 function namespaceOf({ virtualObject, hostObject, object }: PatchInput): string {

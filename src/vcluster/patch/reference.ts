@@ -25,6 +25,8 @@ export type ReferencedObject = {
   readonly hostName: string
   /** Path of the reference. */
   readonly path: string
+  /** The host's object of the same name, which the syncer imports and never writes. */
+  readonly isImport?: true
 }
 
 export type Naming = {
@@ -51,6 +53,8 @@ export type RewriteOptions = Naming & {
   readonly virtualValue: Json | undefined
   /** The virtual object, if the name and namespace in the value are already those of the host. */
   readonly translated?: Ref | undefined
+  /** The name means the host's object of that name. */
+  readonly isImport?: boolean
 }
 
 /** Kinds with readable host names. All others get the short name (SPEC §2.10). */
@@ -105,8 +109,9 @@ function fromVirtual(
   const namespace = parsed.namespace ?? own.namespace
   const host = multiNamespace ? multiNamespace.toHost(namespace) : vcluster.namespace
   if (host === undefined) return `namespace ${JSON.stringify(namespace)} is not synced`
-  const name = multiNamespace ? parsed.name : generatedName(parsed, parsed.name, namespace, vcluster.name)
-  return { ...parsed, namespace, hostNamespace: host, hostName: name }
+  const isKept = multiNamespace || own.isImport
+  const name = isKept ? parsed.name : generatedName(parsed, parsed.name, namespace, vcluster.name)
+  return { ...parsed, namespace, hostNamespace: host, hostName: name, ...(own.isImport && { isImport: true }) }
 }
 
 function fromHost(parsed: ParsedReference, options: RewriteOptions): ReferencedObject | string {
