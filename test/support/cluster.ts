@@ -59,9 +59,9 @@ async function empty(resources: Resources, kind: Kind, namespace: string): Promi
   }
 }
 
-/** `kinds`: the kinds of this project's server. A real one has its own. */
+/** With other kinds it is always this project's server, because a real one has its own. */
 export async function openCluster(kinds: readonly Kind[] = clusterKinds): Promise<Cluster> {
-  if (kubeBinaries) return openKube(kubeBinaries)
+  if (kubeBinaries && kinds === clusterKinds) return openKube(kubeBinaries)
   const clock = { now: Date.now, forward: () => {} }
   const apiServer = await buildApiServer({ kinds, clock })
   const front = await openFront(apiServer)

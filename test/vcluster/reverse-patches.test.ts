@@ -250,6 +250,22 @@ test('a key that a patch adds on the host: an edit of it passes the reverse patc
   }
 })
 
+test('a patch of the annotations is not reversed for an edit of a label, and the other way round', async () => {
+  for (const [part, other] of [
+    ['annotations', 'labels'],
+    ['labels', 'annotations'],
+  ] as const) {
+    const world = openWorld(
+      [{ path: `metadata.${part}`, reverseExpression: fail }],
+      endpoints('web', { metadata: { ...at, uid: 'u', labels: { a: 'one' }, annotations: { a: 'one' } } }),
+    )
+    await world.settle()
+    world.edit('host', other, 'a', 'two')
+    await world.settle()
+    assert.deepEqual({ ...world.sides.virtual.metadata[other] }, { a: 'two' })
+  }
+})
+
 test('a patch that renames a key: an edit of the new name is undone, and the old name keeps its value', async () => {
   const world = openWorld(
     [

@@ -16,5 +16,7 @@ const unchangedReason = 'the host did not change it'
 export function notReversed([first, part, key, ...inside]: ConcretePath, changes?: HostChanges): string | undefined {
   if (first === undefined || (first === 'metadata' && part === undefined)) return undefined
   if (first !== 'metadata' || !isMetadataMap(part) || inside.length) return notSyncedBackReason
-  return key === undefined || !changes || changes[part].has(String(key)) ? undefined : unchangedReason
+  if (!changes) return undefined
+  const isChanged = key === undefined ? changes[part].size > 0 : changes[part].has(String(key))
+  return isChanged ? undefined : unchangedReason
 }
