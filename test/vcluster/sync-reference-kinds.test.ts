@@ -1,6 +1,8 @@
 // --sync-references: further kinds of referenced objects reach the host, and dangerous kinds never do.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
@@ -15,6 +17,7 @@ import { until } from '../support/cluster.ts'
 import { exec } from '../support/exec.ts'
 import { twoClusters } from './two-clusters.ts'
 
+const program = join(import.meta.dirname, '../../bin/platform.js')
 const free = { 'x-kubernetes-preserve-unknown-fields': true } as const
 const anything = mapOf({ ...free, type: 'object' } as never, 'Anything.', free)
 const kind = (group: string, name: string, plural: string, namespaced = true): Kind =>
@@ -154,6 +157,37 @@ describe('with --sync-references', { timeout: 120_000 }, () => {
     )
   })
 
+  test('the program finds the kind by discovery, copies and imports', async t => {
+    const directory = mkdtempSync(join(tmpdir(), 'platform-references-'))
+    t.after(() => rmSync(directory, { recursive: true }))
+    const write = (name: string, text: string) => {
+      writeFileSync(join(directory, name), text)
+      return join(directory, name)
+    }
+    await v().create(object(Ingress, at, { className: 'a' }))
+    await h().create(object(Claim, { namespace: 'team', name: 'shared-disk' }, { storage: '1Gi' }))
+    const [subset] = refersTo(Ingress).subsets
+    const targetRef = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', name: 'shared-disk' }
+    await make({ subsets: [{ ...subset, notReadyAddresses: [{ ip: '10.0.0.2', targetRef }] }] })
+    const second = { ...byPath, path: 'subsets[*].notReadyAddresses[*].targetRef' }
+    const config = JSON.stringify({ sync: { toHost: { endpoints: { patches: [byPath, second] } } } })
+    const { code, stderr } = await exec(process.execPath, [
+      ...[program, 'vcluster', 'sync', '-f', write('vcluster.yaml', config), '--name', 'vc', '--namespace', 'team'],
+      ...['--virtual-kubeconfig', write('v.yaml', suite.side(0).kubeconfig)],
+      ...['--host-kubeconfig', write('h.yaml', suite.side(1).kubeconfig), '--once'],
+      ...['--license', join(import.meta.dirname, '../../examples/development.license')],
+      ...['--sync-references', 'Ingress.networking.k8s.io', '--sync-references', 'PersistentVolumeClaim'],
+      ...['--import-allow', 'PersistentVolumeClaim/shared-*'],
+    ])
+    assert.equal(code, 0, stderr)
+    assert.equal(((await copyOf(Ingress)) as unknown as { spec: JsonObject }).spec['className'], 'a')
+    const synced = (await onHost())?.subsets?.[0]?.notReadyAddresses?.[0]?.targetRef
+    assert.equal(synced?.name, 'shared-disk')
+    const copy = await v().get({ namespace: 'default', name: 'shared-disk' }, Claim)
+    assert.deepEqual({ ...(copy as unknown as { spec: JsonObject }).spec }, { storage: '1Gi' })
+    assert.deepEqual(await suite.conditions(), [])
+  })
+
   test('an apiVersion of the tenant never becomes part of a path', async () => {
     const paths: string[] = []
     await make(refersTo({ ...Ingress, apiVersion: 'networking.k8s.io/../../api/v1' } as Kind))
@@ -204,7 +238,6 @@ test('a flag with a kind that never crosses is refused with the reason', () => {
 })
 
 test('the program refuses such flags with exit code 2, all problems together', async () => {
-  const program = join(import.meta.dirname, '../../bin/platform.js')
   const { code, stderr } = await exec(process.execPath, [
     ...[program, 'vcluster', 'sync', '-f', 'nowhere.yaml', '--name', 'vc', '--namespace', 'team'],
     ...['--virtual-kubeconfig', 'nowhere', '--host-kubeconfig', 'nowhere'],
