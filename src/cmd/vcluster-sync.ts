@@ -3,6 +3,8 @@
 import { defineCommand, UsageError } from '../host/command.ts'
 import { openCluster } from '../transport/open-cluster.ts'
 import { readConfig } from '../vcluster/config/read.ts'
+import { syncReferencesProblem } from '../vcluster/config/reference-kinds.ts'
+import { importAllowProblem } from '../vcluster/patch/import-policy.ts'
 import { flags, type Opened, timeoutProblem } from '../vcluster/sync/flags.ts'
 import { runSync } from '../vcluster/sync/run.ts'
 
@@ -33,6 +35,8 @@ export const vclusterSync = defineCommand({
       flags.listen === 'off' || /^(\[[0-9a-fA-F:]+\]|[^:]+):\d{1,5}$/.test(flags.listen)
         ? ''
         : '--listen must be HOST:PORT or off',
+      ...flags['sync-references'].map(kind => syncReferencesProblem(kind) ?? ''),
+      ...flags['import-allow'].map(entry => importAllowProblem(entry, flags['sync-references']) ?? ''),
     ].filter(Boolean)
     const config = await readConfig(flags, io).catch(gather(problems))
     const virtual = await openCluster(virtualSide(flags), io).catch(gather(problems))

@@ -5,12 +5,15 @@ import { dirname, resolve } from 'node:path'
 import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { connect, type Fetch } from '../client/connect.ts'
+import { type Discover, openDiscovery } from '../client/discovery.ts'
 import { type Io, UsageError } from '../host/command.ts'
 import type { Access } from './cluster-config.ts'
 import { inClusterAccess } from './in-cluster.ts'
 import { KubeconfigError, readKubeconfig } from './kubeconfig.ts'
 import type { TenantRules } from './tenant-kubeconfig.ts'
 import { openTransport } from './transport.ts'
+
+export type { Discover }
 
 export type OpenedCluster = {
   readonly server: string
@@ -21,6 +24,8 @@ export type OpenedCluster = {
   readonly resources: Resources
   /** The same, for as long as somebody may: then what is under way is broken off, and nothing new is begun. */
   until(signal: AbortSignal): Resources
+  /** Reads which resources the server has, until the signal aborts. */
+  discoverUntil(signal: AbortSignal): Discover
   close(): void
 }
 
@@ -45,6 +50,8 @@ export async function openCluster(reach: Reach, io: Io): Promise<OpenedCluster> 
     isVerified: isVerified(access),
     resources: through(transport.fetch),
     until: signal => through(endingWith(signal, transport.fetch)),
+    discoverUntil: signal =>
+      openDiscovery({ url: access.server, below: '', fetch: endingWith(signal, transport.fetch) }),
     close: transport.close,
   }
 }

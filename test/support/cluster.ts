@@ -7,6 +7,7 @@ import type { Json, Ref, Resource } from '../../src/api/object.ts'
 import { prefix } from '../../src/api/paths.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { connect } from '../../src/client/connect.ts'
+import { type Discover, openDiscovery } from '../../src/client/discovery.ts'
 import type { Access } from '../../src/transport/cluster-config.ts'
 import { openTransport } from '../../src/transport/transport.ts'
 import { clusterKinds, Endpoints, type EndpointsObject, Service } from '../../src/vcluster/sync/kinds.ts'
@@ -21,6 +22,7 @@ export type Cluster = {
   readonly kubeconfig: string
   /** Through the transport that kubeconfigs open. */
   readonly resources: Resources
+  readonly discover: Discover
   close(): Promise<void>
 }
 
@@ -32,11 +34,12 @@ const idle: KubeCluster[] = []
 
 async function openKube(binaries: KubeBinaries): Promise<Cluster> {
   const kube = idle.pop() ?? (await startKube(binaries))
-  const { resources, close } = reachWith(kube.access)
+  const { resources, discover, close } = reachWith(kube.access)
   return {
     server: kube.access.server,
     kubeconfig: readFileSync(kube.kubeconfig, 'utf8'),
     resources,
+    discover,
     async close() {
       for (const kind of clusterKinds) for (const namespace of kubeNamespaces) await empty(resources, kind, namespace)
       close()
@@ -56,17 +59,19 @@ async function empty(resources: Resources, kind: Kind, namespace: string): Promi
   }
 }
 
-export async function openCluster(): Promise<Cluster> {
-  if (kubeBinaries) return openKube(kubeBinaries)
+/** With other kinds it is always this project's server, because a real one has its own. */
+export async function openCluster(kinds: readonly Kind[] = clusterKinds): Promise<Cluster> {
+  if (kubeBinaries && kinds === clusterKinds) return openKube(kubeBinaries)
   const clock = { now: Date.now, forward: () => {} }
-  const apiServer = await buildApiServer({ kinds: clusterKinds, clock })
+  const apiServer = await buildApiServer({ kinds, clock })
   const front = await openFront(apiServer)
   const server = `${front.url}${prefix}`
-  const { resources, close } = reachWith({ server, namespace: 'default', insecure: false })
+  const { resources, discover, close } = reachWith({ server, namespace: 'default', insecure: false })
   return {
     server,
     kubeconfig: kubeconfigOf(server),
     resources,
+    discover,
     async close() {
       close()
       await front.close()
@@ -75,9 +80,14 @@ export async function openCluster(): Promise<Cluster> {
   }
 }
 
-export function reachWith(access: Access): { readonly resources: Resources; close(): void } {
+export function reachWith(access: Access): {
+  readonly resources: Resources
+  readonly discover: Discover
+  close(): void
+} {
   const transport = openTransport(access, { env: {}, now: Date.now })
-  return { resources: connect({ url: access.server, below: '', fetch: transport.fetch }), close: transport.close }
+  const options = { url: access.server, below: '', fetch: transport.fetch }
+  return { resources: connect(options), discover: openDiscovery(options), close: transport.close }
 }
 
 type Wanted = { readonly [key: string]: unknown }
@@ -99,8 +109,8 @@ export const service = (name: string, selector?: object, namespace = 'default'):
   }) as unknown as Resource
 
 /** Everything that has a name, short. */
-export function people({ resources }: { readonly resources: Resources }) {
-  const kindOf = (object: Resource) => clusterKinds.find(({ kind }) => kind === object.kind) ?? Endpoints
+export function people({ resources }: { readonly resources: Resources }, kinds: readonly Kind[] = clusterKinds) {
+  const kindOf = (object: Resource) => kinds.find(({ kind }) => kind === object.kind) ?? Endpoints
   return {
     create: async (object: Resource) =>
       (await resources.create(kindOf(object), object.metadata.namespace ?? '', object as unknown as Json)).object,

@@ -79,6 +79,9 @@ test('a binary that exits is reported with its output', async () => {
 const suites = [
   { file: 'vcluster/sync-restarts.test.ts', only: '^(create|update|delete)$', tests: 3 },
   { file: 'e2e/sync.test.ts', only: '--dry-run prints', tests: 1 },
+  { file: 'vcluster/reverse-patches.test.ts', only: 'runs once for an edit of its own', tests: 1 },
+  { file: 'vcluster/sync-references.test.ts', only: 'resolves when the target appears', tests: 1 },
+  { file: 'vcluster/sync-imports.test.ts', only: 'loses to an object of the tenant', tests: 1 },
   { file: 'e2e/sync-chaos.slow.test.ts', tests: 1, starts: 3 },
 ]
 

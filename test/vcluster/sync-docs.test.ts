@@ -169,7 +169,7 @@ async function bringAll(
   h: Side,
   vcluster: { name: string; namespace: string },
 ) {
-  const bring = openReferenceSync({
+  const { sync: bring } = openReferenceSync({
     ...sides,
     vcluster,
     owner: undefined,
@@ -196,5 +196,8 @@ async function bringAll(
     await h.patch(there, { data: { a: 'ZA==' } }, own)
     await bring(referenced)
     assert.deepEqual(((await v.get(at, own)) as unknown as { data: object }).data, { a: 'ZA==' })
+    await h.remove(there, own)
+    await bring(referenced)
+    assert.equal(await v.get(at, own), undefined)
   }
 }

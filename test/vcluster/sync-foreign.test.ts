@@ -312,7 +312,7 @@ for (const mode of modes)
         ...{ virtual: side(0).resources, host: side(1).resources, owner: undefined, importAllow: [] },
         ...{ vcluster: { name: 'vc', namespace: 'team' }, pushes: { ConfigMap: true, Secret: true } },
         ...(mode.options.vcluster ? { vcluster: mode.options.vcluster } : {}),
-      })({
+      }).sync({
         ...{ apiVersion: 'v1', kind: 'ConfigMap', ...at, path: '' },
         ...{ hostNamespace: copyAt.namespace, hostName: copyAt.name },
       })

@@ -107,7 +107,14 @@ test('such a response does not mean that an object is deleted: nothing is remove
   const ours = { metadata: { name: 'db', namespace: 'team', annotations: {} } }
   const host = { get: async () => ({ object: ours }) } as unknown as Resources
   const pushes = { ConfigMap: true, Secret: true }
-  const bring = openReferenceSync({ virtual: refused, host, vcluster, owner: undefined, pushes, importAllow: [] })
+  const { sync: bring } = openReferenceSync({
+    virtual: refused,
+    host,
+    vcluster,
+    owner: undefined,
+    pushes,
+    importAllow: [],
+  })
   await assert.rejects(
     bring({
       ...{ apiVersion: 'v1', kind: 'Secret', namespace: 'default', name: 'db' },

@@ -203,6 +203,7 @@ describe('the syncer reports', { timeout: 120_000 }, () => {
     let isRefused = true
     const syncReference = async () => {
       if (isRefused) throw new ApiError(403, 'Forbidden', 'secrets "v123" is forbidden in the namespace "team"')
+      return undefined
     }
     start({ patcher: { toHost: pass, toVirtual: pass }, syncReference })
     const told = await until('the condition', conditionOf)

@@ -6,6 +6,7 @@ import type { At } from '../../api/yaml-source.ts'
 import { networkProblem } from './address-policy.ts'
 import { allowedEntryProblem, keyEntryProblem } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
+import { groupKindOf, kindWarning } from './reference-kinds.ts'
 import type { Config } from './schema.ts'
 
 /** A problem at a path of the value, which config.ts maps to line and column. */
@@ -35,6 +36,7 @@ export function checkRules(given: JsonObject, merged: Config, noPatchesReason: s
   namespaces(config, problems)
   entries(config, problems)
   patches(config, noPatchesReason, problems, warnings)
+  if (noPatchesReason === undefined) warnings.push(...unsyncedReferences(config))
   const domain = config.networking.advanced.clusterDomain
   if (dnsSubdomain(domain).length)
     problems.push({
@@ -133,4 +135,17 @@ function patches(config: Config, reason: string | undefined, problems: Finding[]
       })
     else if (!enabled) warnings.push({ at, key: true, message: `${name} has no effect: endpoint sync is disabled` })
   }
+}
+
+/** With `kindPath` the kind is in the synced objects, so only `vcluster patch` and the syncer know it. */
+function unsyncedReferences({ sync: { toHost: settings } }: Config): Finding[] {
+  return settings.endpoints.patches.flatMap((patch, index) => {
+    // patch.ts reports a malformed patch.
+    const { apiVersion, kind, kindPath, labels } = patch?.reference ?? {}
+    if (typeof apiVersion !== 'string' || typeof kind !== 'string') return []
+    if (kindPath !== undefined || labels !== undefined || patch.labels !== undefined) return []
+    const warning = kindWarning(groupKindOf({ apiVersion, kind }), settings)
+    const at = [...toHost, 'endpoints', 'patches', index, 'reference']
+    return warning === undefined ? [] : [{ at, message: `patches[${index}].reference: ${warning}` }]
+  })
 }

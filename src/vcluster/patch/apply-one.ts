@@ -9,13 +9,17 @@ import type { Patch, Reference } from './patch.ts'
 import { type ConcretePath, type Match, matchPath, type Path, parsePath, showPath } from './path.ts'
 import { isProtected, mayHoldProtected, restoreProtected } from './protected-paths.ts'
 import { type Direction, type NamespaceMapping, type ReferencedObject, rewriteReference } from './reference.ts'
+import { type HostChanges, notReversed } from './reverse-scope.ts'
 import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
+import { type TranslatedPods, translatedPod } from './translated-pod.ts'
 
 export type PatchEnvironment = {
   readonly vcluster: { readonly name: string; readonly namespace: string; readonly config: JsonObject }
   /** Absent in single-namespace mode. */
   readonly multiNamespace?: NamespaceMapping
   readonly sandbox: Sandbox
+  /** Whether a name means the host's object of that name; default: never. */
+  readonly isImportedByName?: (referenced: ReferencedObject) => Promise<boolean>
 }
 
 export type PatchInput = {
@@ -23,6 +27,10 @@ export type PatchInput = {
   readonly hostObject: JsonObject | null
   /** The object without patches. Not modified. */
   readonly object: JsonObject
+  /** From the host: what a reverse patch may change; default: every label and annotation. */
+  readonly changes?: HostChanges
+  /** To the host: Pods whose names `object` already has in translated form. */
+  readonly translatedPods?: TranslatedPods
 }
 
 /** The trace of one patch. */
@@ -52,7 +60,7 @@ export const protectedReason = 'is protected'
 /** The new value of a match; `null` removes it. */
 type Outcome =
   | { readonly value: Json; readonly referenced?: ReferencedObject }
-  | { readonly skipped: string }
+  | { readonly skipped: string; readonly unresolved?: string }
   | { readonly failed: string }
 
 export function prepare(patch: Patch, index: number): PreparedPatch {
@@ -83,6 +91,8 @@ type Done = Pick<Step, 'changes' | 'unchanged' | 'skipped'> & {
   readonly isUnmatched?: boolean
   readonly object: JsonObject
   readonly referencedObjects: readonly ReferencedObject[]
+  /** References whose namespace is not synced, as messages for the tenant. */
+  readonly unresolvedReferences?: readonly string[]
   readonly problem?: { readonly path: string; readonly message: string }
 }
 
@@ -92,14 +102,18 @@ export async function applyOne(one: One): Promise<Done> {
   const nothing = { object, changes: [], unchanged: [], referencedObjects: [] }
   if (isIdle) return { ...nothing, skipped: [{ path: patch.shown, reason: 'has nothing for this direction' }] }
   const { matches, misses } = matchPath(object, patch.path)
-  const writable = matches.filter(({ path }) => !isProtected(path))
-  const skipped = [
-    ...misses.map(({ path, reason }) => ({ path: showPath(path), reason })),
-    ...matches
-      .filter(({ path }) => isProtected(path))
-      .map(({ path }) => ({ path: showPath(path), reason: protectedReason })),
-  ]
-  if (writable.length === 0) return { ...nothing, skipped, isUnmatched: true }
+  const skipped = misses.map(({ path, reason }) => ({ path: showPath(path), reason }))
+  const writable: Match[] = []
+  let isUnmatched = true
+  for (const match of matches) {
+    const isFree = !isProtected(match.path)
+    const kept = direction === 'toVirtual' ? notReversed(match.path, one.input.changes) : undefined
+    const reason = isFree ? kept : protectedReason
+    if (isFree) isUnmatched = false
+    if (reason === undefined) writable.push(match)
+    else skipped.push({ path: showPath(match.path), reason })
+  }
+  if (writable.length === 0) return { ...nothing, skipped, isUnmatched }
   const outcomes = await outcomesOf(one, writable)
   const failed = outcomes.findIndex(outcome => 'failed' in outcome)
   const reason = outcomes[failed]
@@ -108,7 +122,7 @@ export async function applyOne(one: One): Promise<Done> {
   return write(one, writable, outcomes, skipped)
 }
 
-function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | Outcome[] {
+async function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> {
   const { patch, direction, input, options } = one
   const expression = patch.expressions[direction]
   if (expression) return evaluate(one, expression, matches)
@@ -118,11 +132,23 @@ function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[]> | O
     namespace: namespaceOf(input),
     direction,
   }
-  return matches.map(({ path, value }) => {
+  const outcomes: Outcome[] = []
+  for (const { path, value } of matches) {
     const virtualValue = readAt(input.virtualObject ?? undefined, path)
-    if (patch.reference) return rewriteReference(value, { ...naming, reference: patch.reference, path, virtualValue })
-    return rewriteSelector(value, { ...naming, virtualValue })
-  })
+    const { reference } = patch
+    if (!reference) {
+      outcomes.push(rewriteSelector(value, { ...naming, virtualValue }))
+      continue
+    }
+    const pods = direction === 'toHost' ? input.translatedPods : undefined
+    const translated = pods && translatedPod(one.object, path, reference, pods)
+    const how = { ...naming, reference, path, virtualValue, translated }
+    const rewritten = rewriteReference(value, how)
+    const { referenced } = 'value' in rewritten ? rewritten : {}
+    const isImport = direction === 'toHost' && referenced && (await options.isImportedByName?.(referenced))
+    outcomes.push(isImport ? rewriteReference(value, { ...how, isImport }) : rewritten)
+  }
+  return outcomes
 }
 
 function namespaceOf({ virtualObject, hostObject, object }: PatchInput): string {
@@ -172,6 +198,7 @@ function write(
   const referencedObjects: ReferencedObject[] = []
   const nothing = { object, changes: [], unchanged: [], skipped, referencedObjects: [] }
   const removed: ConcretePath[] = []
+  const unresolvedReferences: string[] = []
   let next: Draft = cloneJson(object)
   for (const [index, { path, value: before }] of matches.entries()) {
     const outcome = outcomes[index]
@@ -179,6 +206,7 @@ function write(
     if (!outcome || 'failed' in outcome) continue
     if ('skipped' in outcome) {
       skipped.push({ path: shown, reason: outcome.skipped })
+      if (outcome.unresolved !== undefined) unresolvedReferences.push(outcome.unresolved)
       continue
     }
     const { value: after, referenced } = outcome
@@ -197,7 +225,7 @@ function write(
   removeAll(next, removed)
   const message = mayHoldProtected(patch.path) ? restoreProtected(next, object) : undefined
   if (message !== undefined) return { ...nothing, problem: { path: patch.shown, message } }
-  return { object: next, changes, unchanged, skipped, referencedObjects }
+  return { object: next, changes, unchanged, skipped, referencedObjects, unresolvedReferences }
 }
 
 function notAnObject(after: Json): NonNullable<Done['problem']> {

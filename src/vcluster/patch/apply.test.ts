@@ -32,9 +32,12 @@ type Options = Partial<PatcherOptions> & Partial<PatchInput> & { readonly revers
 
 async function apply(patches: Patch | Patch[], options: Options = {}) {
   const vcluster = { name: 'vc', namespace: 'host', config: { sync: { toHost: {} } } }
-  const { object = endpoints, hostObject = null, virtualObject: v = virtualObject, reverse, ...rest } = options
+  const { object = endpoints, hostObject = null, virtualObject: v = virtualObject, reverse, changes, ...rest } = options
   const patcher = openPatcher({ patches: [patches].flat(), vcluster, sandbox, ...rest })
-  const patched = await patcher[reverse ? 'toVirtual' : 'toHost']({ virtualObject: v, hostObject, object })
+  const patched = await patcher[reverse ? 'toVirtual' : 'toHost']({
+    ...{ virtualObject: v, hostObject, object },
+    ...(changes && { changes }),
+  })
   return { ...patched, object: JSON.parse(JSON.stringify(patched.object)) as typeof endpoints & JsonObject }
 }
 const skippedIn = (patched: Awaited<ReturnType<typeof apply>>) =>
@@ -102,6 +105,21 @@ suite('the outcome table', () => {
     assert.deepEqual((await apply(forward, { reverse: true })).object, endpoints)
     assert.deepEqual((await apply(backward)).object, endpoints)
     assert.equal((await apply(backward, { reverse: true })).object.metadata.annotations.b, 'y')
+  })
+
+  test('from the host, only labels and annotations that it changed are patched, and the trace has the reason for the rest', async () => {
+    const changes = { labels: new Set<string>(), annotations: new Set(['b']) }
+    const patches = ['metadata.annotations.*', 'metadata.labels', 'subsets[0].ports', 'metadata.annotations'].map(
+      path => ({ path, reverseExpression: path === 'metadata.annotations' ? 'value' : '"reversed"' }),
+    )
+    const patched = await apply(patches, { reverse: true, changes })
+    assert.deepEqual(patched.object.metadata.annotations, { ...endpoints.metadata.annotations, b: 'reversed' })
+    assert.deepEqual(skippedIn(patched), [
+      'subsets[0].ports: only labels and annotations are synced back',
+      'metadata.labels: the host did not change it',
+      'metadata.annotations["x.y/z"]: the host did not change it',
+      'metadata.annotations["vcluster.platform.sh/object-name"]: is protected',
+    ])
   })
 
   test('sync metadata, names, uid and resourceVersion are protected from wildcards and whole-object patches', async () => {

@@ -28,6 +28,8 @@ export type Patched = {
   readonly object: JsonObject
   readonly trace: readonly Step[]
   readonly referencedObjects: readonly ReferencedObject[]
+  /** References that cannot have a target, as messages for the tenant. */
+  readonly unresolvedReferences?: readonly string[]
   readonly problem?: Problem
 }
 
@@ -46,12 +48,15 @@ export function openPatcher(options: PatcherOptions): Patcher {
   const [wrong] = checkPatches(options.patches)
   if (wrong) throw new Error(`patches.${wrong.at.join('.')}: ${wrong.message}`)
   const ready = options.patches.map(prepare)
+  /** The last patch was applied last, so it is undone first. */
+  const reversed = ready.toReversed()
 
   async function run(direction: Direction, input: PatchInput, validateEach: boolean): Promise<Patched> {
     const trace: Step[] = []
     const referencedObjects: ReferencedObject[] = []
+    const unresolvedReferences: string[] = []
     let object: JsonObject = cloneJson(input.object)
-    for (const patch of ready) {
+    for (const patch of direction === 'toHost' ? ready : reversed) {
       const start = now()
       const done = await applyOne({ patch, direction, input, object, options })
       const { index, shown: path } = patch
@@ -62,9 +67,10 @@ export function openPatcher(options: PatcherOptions): Patcher {
       const [invalid] = validateEach && done.changes.length ? (validate?.(done.object) ?? []) : []
       if (invalid !== undefined) return { object, trace, referencedObjects, problem: { ...by, path, message: invalid } }
       referencedObjects.push(...done.referencedObjects)
+      unresolvedReferences.push(...(done.unresolvedReferences ?? []))
       object = done.object
     }
-    return { object, trace, referencedObjects }
+    return { object, trace, referencedObjects, unresolvedReferences }
   }
 
   /** Validates only the final object, because an intermediate one may be invalid. If it is invalid, finds the patch that caused it. */

@@ -5,6 +5,7 @@ import { addressGuard } from '../config/address-policy.ts'
 import type { Config } from '../config/config.ts'
 import { isNeverSynced, type KeyPolicy, keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
+import { groupKindOf, kindWarning } from '../config/reference-kinds.ts'
 import type { EndpointsObject } from '../sync/kinds.ts'
 import { ownershipOf } from '../sync/ownership.ts'
 import { type PlanTools, planEndpoints } from '../sync/plan.ts'
@@ -15,6 +16,7 @@ import { protectedReason } from './apply-one.ts'
 import type { Patch } from './patch.ts'
 import { problemTexts } from './problem.ts'
 import type { ReferencedObject } from './reference.ts'
+import { notSyncedBackReason } from './reverse-scope.ts'
 import type { Sandbox } from './sandbox.ts'
 
 export type PreviewOptions = {
@@ -44,8 +46,13 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
   const { patcher, seen } = recordingPatcher(options)
   const patched = await planHost(objects, options, patcher)
   const plain = await planHost(objects, options, undefined)
-  const { trace = [], referencedObjects = [] } = seen.last ?? {}
-  const notes = [...unsyncedKeys(objects.virtualObject, options.config), ...trace.flatMap(unmatched)]
+  const { trace = [], referencedObjects = [], unresolvedReferences = [] } = seen.last ?? {}
+  const notes = [
+    ...unsyncedKeys(objects.virtualObject, options.config),
+    ...trace.flatMap(unmatched),
+    ...unresolvedReferences,
+    ...unsyncedReferences(referencedObjects, options.config),
+  ]
   return { ...patched, plain: plain.object, trace, referencedObjects, notes }
 }
 
@@ -109,7 +116,7 @@ function ownershipProblem(
   }
 }
 
-/** Only labels and annotations are synced back from the host. */
+/** Only labels and annotations are synced back from the host. Shows all of them, as if the host had changed each one. */
 export async function previewToVirtual(objects: ReverseObjects, options: PreviewOptions): Promise<Preview> {
   const { virtualObject, hostObject } = objects
   const { metadata, ...rest } = hostObject as unknown as EndpointsObject
@@ -131,7 +138,7 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
     referencedObjects: patched?.referencedObjects ?? [],
     ...(patched?.problem && { problem: `PatchFailed: ${problemTexts(patched.problem).logged}` }),
     ...(problem === undefined ? {} : { problem }),
-    notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(ignoredChanges)],
+    notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(ignoredMatches)],
   }
 }
 
@@ -163,10 +170,21 @@ function unsyncedKeys(object: JsonObject, config: Config): string[] {
   )
 }
 
-function ignoredChanges({ index, changes }: Step): string[] {
-  return changes
-    .filter(({ path }) => !/^metadata\.(labels|annotations)\b|^$|^metadata$/.test(path))
-    .map(({ path }) => `patch ${index} at ${path}: only labels and annotations are synced back, so this has no effect`)
+/** Kinds that objects name with `kindPath`. Reading the file has already warned about the kinds of patches. */
+function unsyncedReferences(referencedObjects: readonly ReferencedObject[], { sync: { toHost } }: Config): string[] {
+  const known = toHost.endpoints.patches.flatMap(({ reference }) =>
+    reference && reference.kindPath === undefined ? [`${reference.apiVersion}/${reference.kind}`] : [],
+  )
+  return referencedObjects.flatMap(one => {
+    const warning = known.includes(`${one.apiVersion}/${one.kind}`) ? undefined : kindWarning(groupKindOf(one), toHost)
+    return warning === undefined ? [] : [`${one.path}: ${warning}`]
+  })
+}
+
+function ignoredMatches({ index, skipped }: Step): string[] {
+  return skipped
+    .filter(({ reason }) => reason === notSyncedBackReason)
+    .map(({ path }) => `patch ${index} at ${path}: ${notSyncedBackReason}, so this has no effect`)
 }
 
 /** Not an error, because objects differ, but a mistyped path looks the same. */

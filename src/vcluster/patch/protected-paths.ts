@@ -6,14 +6,17 @@ import { readAt } from './edit.ts'
 import type { ConcretePath, Path } from './path.ts'
 
 const identity = ['name', 'namespace', 'uid', 'resourceVersion']
-const metadataMaps = ['annotations', 'labels']
+const metadataMaps = ['annotations', 'labels'] as const
+
+export const isMetadataMap = (key: string | number | undefined): key is (typeof metadataMaps)[number] =>
+  metadataMaps.some(one => one === key)
 
 export function isProtected(path: ConcretePath): boolean {
   const [first, second, third] = path
   if (path.length === 1) return first === 'apiVersion' || first === 'kind'
   if (first !== 'metadata') return false
   if (path.length >= 2 && identity.includes(second as string)) return true
-  return metadataMaps.includes(second as string) && typeof third === 'string' && third.startsWith(METADATA_PREFIX)
+  return isMetadataMap(second) && typeof third === 'string' && third.startsWith(METADATA_PREFIX)
 }
 
 /** Whether the value at the path may contain protected fields, which must then be restored. */

@@ -1,6 +1,7 @@
 // Rewrites references to other objects between the virtual cluster and the host.
 
-import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+import { isObject, type Json, type JsonObject, type Ref } from '../../api/object.ts'
+import { groupKindOf, showKind } from '../config/reference-kinds.ts'
 import { hostName, shortName } from '../sync/names.ts'
 import { cloneJson, readAt, writeAt } from './edit.ts'
 import type { Reference } from './patch.ts'
@@ -24,6 +25,8 @@ export type ReferencedObject = {
   readonly hostName: string
   /** Path of the reference. */
   readonly path: string
+  /** The host's object of the same name, which the syncer imports and never writes. */
+  readonly isImport?: true
 }
 
 export type Naming = {
@@ -33,7 +36,14 @@ export type Naming = {
   readonly namespace: string
 }
 
-export type Rewritten = { readonly value: Json; readonly referenced?: ReferencedObject } | { readonly skipped: string }
+/** `unresolved` is a message for the tenant. */
+export type Rewritten =
+  | { readonly value: Json; readonly referenced?: ReferencedObject }
+  | { readonly skipped: string; readonly unresolved?: string }
+
+/** Names an object in messages, such as `Ingress.networking.k8s.io default/web`. */
+export const showReferenced = (one: Pick<ReferencedObject, 'apiVersion' | 'kind' | 'namespace' | 'name'>): string =>
+  `${showKind(groupKindOf(one))} ${one.namespace}/${one.name}`
 
 export type RewriteOptions = Naming & {
   readonly reference: Reference
@@ -41,6 +51,10 @@ export type RewriteOptions = Naming & {
   readonly path: ConcretePath
   /** Value of the virtual object at the same path, because a hashed name cannot be reversed. */
   readonly virtualValue: Json | undefined
+  /** The virtual object, if the name and namespace in the value are already those of the host. */
+  readonly translated?: Ref | undefined
+  /** The name means the host's object of that name. */
+  readonly isImport?: boolean
 }
 
 /** Kinds with readable host names. All others get the short name (SPEC §2.10). */
@@ -62,15 +76,20 @@ export function rewriteReference(value: Json, options: RewriteOptions): Rewritte
   if (name === undefined) return { skipped: missingName(value, reference.namePath) }
   const apiVersion = text(reference.apiVersionPath) ?? reference.apiVersion ?? ''
   const kind = text(reference.kindPath) ?? reference.kind ?? ''
-  const parsed = { apiVersion, kind, name, namespace: text(reference.namespacePath), path: showPath(options.path) }
+  const found = { name, namespace: text(reference.namespacePath), ...options.translated }
+  const parsed = { apiVersion, kind, ...found, path: showPath(options.path) }
   const referenced = direction === 'toHost' ? fromVirtual(parsed, options) : fromHost(parsed, options)
-  if (typeof referenced === 'string') return { skipped: referenced }
+  if (typeof referenced === 'string') {
+    if (direction === 'toVirtual') return { skipped: referenced }
+    const named = showReferenced({ ...parsed, namespace: parsed.namespace ?? options.namespace })
+    return { skipped: referenced, unresolved: `${named} is not synced to the host: ${referenced}` }
+  }
 
   const next = cloneJson(holder)
   const isHost = direction === 'toHost'
   writeAt(next, at(reference.namePath ?? '') as ConcretePath, isHost ? referenced.hostName : referenced.name)
   const namespacePath = at(reference.namespacePath)
-  if (parsed.namespace !== undefined && namespacePath)
+  if (text(reference.namespacePath) !== undefined && namespacePath)
     writeAt(next, namespacePath, isHost ? referenced.hostNamespace : referenced.namespace)
   return { value: next['value'] as Json, referenced }
 }
@@ -90,8 +109,9 @@ function fromVirtual(
   const namespace = parsed.namespace ?? own.namespace
   const host = multiNamespace ? multiNamespace.toHost(namespace) : vcluster.namespace
   if (host === undefined) return `namespace ${JSON.stringify(namespace)} is not synced`
-  const name = multiNamespace ? parsed.name : generatedName(parsed, parsed.name, namespace, vcluster.name)
-  return { ...parsed, namespace, hostNamespace: host, hostName: name }
+  const isKept = multiNamespace || own.isImport
+  const name = isKept ? parsed.name : generatedName(parsed, parsed.name, namespace, vcluster.name)
+  return { ...parsed, namespace, hostNamespace: host, hostName: name, ...(own.isImport && { isImport: true }) }
 }
 
 function fromHost(parsed: ParsedReference, options: RewriteOptions): ReferencedObject | string {

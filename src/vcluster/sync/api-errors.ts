@@ -15,6 +15,8 @@ export class MissingApiError extends ApiError {
 export const isNotFound = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.code === 404 && error.status.reason === 'NotFound'
 
+export const isForbidden = (error: unknown): error is ApiError => error instanceof ApiError && error.code === 403
+
 /** A list never returns 404 for missing objects, so the server does not serve the API. */
 export const missingApi = (side: 'virtual' | 'host', kind: Kind, error: unknown): unknown =>
   isNotFound(error) ? new MissingApiError(side, kind, error) : error

@@ -1,6 +1,6 @@
 // Stores why an object is not in sync as an annotation on the virtual object, because Endpoints has no status.
 
-import type { Resource } from '../../api/object.ts'
+import { isObject, type Resource } from '../../api/object.ts'
 import { conditionsAnnotation } from './sync-annotations.ts'
 
 /** docs/TROUBLESHOOTING.md explains each of them. */
@@ -12,6 +12,7 @@ export const reasons = [
   'HostForbidden',
   'NamespaceNotMapped',
   'ReferenceFailed',
+  'UnresolvedReferences',
 ] as const
 export type Reason = (typeof reasons)[number]
 export type SyncFailure = {
@@ -22,34 +23,72 @@ export type SyncFailure = {
   readonly logged?: string
 }
 
-/** Sets or removes the condition. Returns the same object if nothing changes. */
-export function withCondition<T extends Resource>(object: T, syncFailure: SyncFailure | undefined, now: number): T {
-  const { annotations = {} } = object.metadata
-  const before = readCondition(object)
-  if (!syncFailure) {
-    if (annotations[conditionsAnnotation] === undefined) return object
-    const { [conditionsAnnotation]: _, ...rest } = annotations
-    return { ...object, metadata: { ...object.metadata, annotations: rest } }
-  }
-  const message = syncFailure.message.slice(0, 1024)
-  if (before?.reason === syncFailure.reason && before.message === message) return object
+const types = ['Synced', 'ReferencesResolved'] as const
+type Condition = {
+  readonly type: (typeof types)[number]
+  readonly status: 'False'
+  readonly reason: string
+  readonly message: string
+  readonly lastTransitionTime: string
+}
+
+/** Sets or removes the condition `Synced`. Returns the same object if nothing changes. */
+export const withCondition = <T extends Resource>(object: T, syncFailure: SyncFailure | undefined, now: number): T =>
+  withOne(object, { type: 'Synced', failure: syncFailure, now })
+
+/** Sets the condition `ReferencesResolved` to a message about all unresolved references, or removes it. */
+export const withUnresolved = <T extends Resource>(object: T, message: string | undefined, now: number): T =>
+  withOne(object, {
+    type: 'ReferencesResolved',
+    failure: message === undefined ? undefined : { reason: 'UnresolvedReferences', message },
+    now,
+  })
+
+/** Removes all conditions. */
+export const withoutConditions = <T extends Resource>(object: T): T => write(object, [])
+
+type Change = {
+  readonly type: Condition['type']
+  readonly failure: SyncFailure | undefined
+  readonly now: number
+}
+
+function withOne<T extends Resource>(object: T, { type, failure, now }: Change): T {
+  const before = readConditions(object)
+  const old = before.find(one => one.type === type)
+  const others = before.filter(one => one.type !== type)
+  if (!failure) return write(object, others)
+  const { reason } = failure
   const lastTransitionTime =
-    before?.reason === syncFailure.reason ? before.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`
-  const condition = { type: 'Synced', status: 'False', reason: syncFailure.reason, message, lastTransitionTime }
-  const written = { ...annotations, [conditionsAnnotation]: JSON.stringify([condition]) }
+    old?.reason === reason ? old.lastTransitionTime : `${new Date(now).toISOString().slice(0, 19)}Z`
+  const message = failure.message.slice(0, 1024)
+  return write(object, [...others, { type, status: 'False', reason, message, lastTransitionTime }])
+}
+
+function write<T extends Resource>(object: T, conditions: readonly Condition[]): T {
+  const { annotations = {} } = object.metadata
+  const { [conditionsAnnotation]: before, ...rest } = annotations
+  const sorted = types.flatMap(type => conditions.filter(one => one.type === type))
+  const text = sorted.length ? JSON.stringify(sorted) : undefined
+  if (text === before) return object
+  const written = text === undefined ? rest : { ...annotations, [conditionsAnnotation]: text }
   return { ...object, metadata: { ...object.metadata, annotations: written } }
 }
 
-type Condition = { readonly reason?: string; readonly message?: string; readonly lastTransitionTime?: string }
-
-function readCondition({ metadata }: Resource): Condition | undefined {
+/** Ignores values that the syncer did not write, because tenants can edit the annotation. */
+function readConditions({ metadata }: Resource): readonly Condition[] {
   try {
-    const [condition] = JSON.parse(metadata.annotations?.[conditionsAnnotation] ?? '[]') as Condition[]
-    return condition
+    const found: unknown = JSON.parse(metadata.annotations?.[conditionsAnnotation] ?? '[]')
+    return Array.isArray(found) ? found.filter(isCondition) : []
   } catch {
-    return undefined
+    return []
   }
 }
+
+const isCondition = (value: unknown): value is Condition =>
+  isObject(value) &&
+  types.some(type => type === value['type']) &&
+  ['reason', 'message', 'lastTransitionTime'].every(key => typeof value[key] === 'string')
 
 /** Thrown to make the queue retry the object. */
 export class SyncFailureError extends Error {

@@ -3,14 +3,15 @@
 import type { Kind } from '../../api/kind.ts'
 import type { Ref } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import type { ReferencedObject } from '../patch/reference.ts'
 import { missingApi } from './api-errors.ts'
-import { isAsSent, isConflict, perform, referenceFailure, syncFailureOf } from './apply-write.ts'
+import { isAsSent, isConflict, perform, syncFailureOf } from './apply-write.ts'
+import { openBlockedObjects } from './blocked-objects.ts'
 import { bare, isOnlyCondition, serviceState, serviceSummary, withoutManagedFields } from './cache-transforms.ts'
-import { type SyncFailure, SyncFailureError, withCondition } from './condition.ts'
+import { type SyncFailure, SyncFailureError, withCondition, withUnresolved } from './condition.ts'
 import { openEvents } from './events.ts'
 import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
 import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
+import { openUnresolvedReport, type SyncReference, syncReferences, withReferences } from './resolve-references.ts'
 import { openRewriteBackoff } from './rewrite-backoff.ts'
 import { startShardedQueue } from './sharded-queue.ts'
 import { virtualRefOf } from './sync-annotations.ts'
@@ -34,8 +35,9 @@ export type SyncOptions = PlanTools & {
   readonly host: Resources
   /** Host namespaces to watch; [''] means all. */
   readonly hostNamespaces: readonly string[]
-  /** Syncs an object that a patch references; throws SyncFailureError if that is not allowed. */
-  readonly syncReference?: ((referenced: ReferencedObject) => Promise<void>) | undefined
+  readonly syncReference?: SyncReference | undefined
+  /** Milliseconds between two checks of referenced objects; default: 30 seconds. */
+  readonly pollReferencesEvery?: number | undefined
   /** Whether to report failures on the virtual objects. */
   readonly reportToTenant: boolean
   readonly instance: string
@@ -66,7 +68,7 @@ export interface EndpointSync {
 
 const shards = 8
 /** Referenced objects are polled, because a watch would need permissions on every Secret. */
-const pollReferencedEvery = 30_000
+const defaultPoll = 30_000
 const nameOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 const refOf = (name: string): Ref => {
   const [namespace = '', rest = ''] = name.split('/')
@@ -77,12 +79,11 @@ const atOf = ({ metadata: { namespace = '', name = '' } }: EndpointsObject): Ref
 const versionOf = (object: EndpointsObject | undefined) => object?.metadata.resourceVersion
 
 export function startEndpointSync(options: SyncOptions): EndpointSync {
-  const { vcluster, observer, now } = options
+  const { vcluster, observer, now, pollReferencesEvery = defaultPoll } = options
   const states = new Map<string, State>()
   /** Time of the oldest observed change that the host does not have yet. */
   const since = new Map<string, number>()
-  /** Objects that wait for a foreign host object to disappear. */
-  const waiting = new Map<string, Set<string>>()
+  const blocked = openBlockedObjects()
   /** Objects that need another pass. */
   const again = new Set<string>()
   const backoff = openRewriteBackoff(options.ticks)
@@ -131,7 +132,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
         const own = object && virtualRefOf(object.metadata, vcluster.name)
         if (own) add(nameOf(own))
       }
-      for (const name of waiting.get(nameOf(ref)) ?? []) add(name)
+      for (const name of blocked.waitingFor(ref)) add(name)
     },
     failed: watchFailed('host', Endpoints),
     onReconnect: retryFailed,
@@ -141,6 +142,10 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     instance: options.instance,
     now,
     failed: error => observer.failed('write Event', error),
+  })
+  const reportUnresolved = openUnresolvedReport({
+    events: options.reportToTenant ? events : undefined,
+    log: observer.syncFailure,
   })
   const work = startShardedQueue({
     shards,
@@ -180,7 +185,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       if (write && started !== undefined) observer.lag((options.ticks() - started) / 1000)
       const next = backoff.next(name, again.delete(name), version)
       if (next === 0) add(name)
-      return next || (referencedObjects?.length ? pollReferencedEvery : undefined)
+      return next || (referencedObjects?.length ? pollReferencesEvery : undefined)
     } catch (error) {
       if (started !== undefined) since.set(name, started)
       throw error
@@ -197,27 +202,24 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       { ref, virtual: current, service: service ? serviceState(service) : 'none', host: hostRef && host.get(hostRef) },
       options,
     )
-    wait(name, plan)
+    const isLeaving = plan.state === 'waiting' && hostRef && host.get(hostRef)?.metadata.deletionTimestamp !== undefined
+    if (hostRef && plan.hostRef)
+      blocked.set(name, hostRef, isLeaving === true || plan.syncFailure?.reason === 'HostObjectForeign')
     let left = plan.first === 'virtual' ? await writeVirtual(ref, plan) : undefined
     await writeHost(ref, plan, current)
-    for (const referenced of plan.referencedObjects ?? []) await syncReferenced(referenced, ref, current)
+    const references = await syncReferences(plan, options.syncReference)
+    const { unresolved, error } = references
+    await reportUnresolved({ ref, uid: current?.metadata.uid, message: unresolved })
+    if (error instanceof SyncFailureError) await refuse(ref, current, error.syncFailure, unresolved)
+    if (error !== undefined) throw error
+    const next = options.reportToTenant ? withReferences(plan, references, { current, now: now() }) : plan
     // Last, because it removes the condition.
-    if (plan.first !== 'virtual') left = await writeVirtual(ref, plan)
+    if (plan.first !== 'virtual') left = await writeVirtual(ref, next)
     else if (plan.state === 'synced') again.add(name) // the next pass removes the condition
     if (plan.state === 'gone') states.delete(name)
     else states.set(name, plan.state)
     if (plan.syncFailure) await report(ref, current, plan.syncFailure)
-    return { ...plan, version: versionOf(plan.virtual ? left : current) }
-  }
-
-  /** Remembers which foreign host object blocks this one, to retry when it disappears. */
-  function wait(name: string, { syncFailure, hostRef, state }: Plan): void {
-    if (!hostRef) return
-    const slot = nameOf(hostRef)
-    const others = waiting.get(slot)
-    const isLeaving = state === 'waiting' && host.get(hostRef)?.metadata.deletionTimestamp !== undefined
-    if (isLeaving || syncFailure?.reason === 'HostObjectForeign') waiting.set(slot, (others ?? new Set()).add(name))
-    else if (others?.delete(name) && others.size === 0) waiting.delete(slot)
+    return { ...plan, version: versionOf(next.virtual ? left : current) }
   }
 
   async function writeVirtual(ref: Ref, { virtual: write }: Plan): Promise<EndpointsObject | undefined> {
@@ -246,24 +248,19 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     }
   }
 
-  async function syncReferenced(
-    referenced: ReferencedObject,
+  /** Sets the condition on the virtual object when the host rejects a write. */
+  async function refuse(
     ref: Ref,
     current: EndpointsObject | undefined,
-  ): Promise<void> {
-    try {
-      await options.syncReference?.(referenced)
-    } catch (error) {
-      const syncFailure = error instanceof SyncFailureError ? error.syncFailure : referenceFailure(error, referenced)
-      if (syncFailure) await refuse(ref, current, syncFailure)
-      throw error
-    }
-  }
-
-  /** Sets the condition on the virtual object when the host rejects a write. */
-  async function refuse(ref: Ref, current: EndpointsObject | undefined, syncFailure: SyncFailure): Promise<never> {
+    syncFailure: SyncFailure,
+    unresolved?: string,
+  ): Promise<never> {
     const latest = virtual.get(ref) ?? current
-    const marked = latest && options.reportToTenant ? withCondition(latest, syncFailure, now()) : latest
+    const mark = (object: EndpointsObject) => {
+      const failed = withCondition(object, syncFailure, now())
+      return unresolved === undefined ? failed : withUnresolved(failed, unresolved, now())
+    }
+    const marked = latest && options.reportToTenant ? mark(latest) : latest
     if (marked && marked !== latest)
       await writeVirtual(ref, { state: 'failed', virtual: { verb: 'update', object: marked } })
     return report(ref, current, syncFailure)

@@ -63,7 +63,16 @@ export const flags = {
     what: 'Time limit of --once and --dry-run, such as 90s or 15m. A bare number is seconds.',
     default: '60s',
   },
-  'import-allow': { type: 'list', value: 'Secret[/NAME]', what: 'Secrets of the host that references may import.' },
+  'sync-references': {
+    type: 'list',
+    value: 'KIND',
+    what: 'Also sync referenced objects of this kind to the host, such as Ingress.networking.k8s.io.',
+  },
+  'import-allow': {
+    type: 'list',
+    value: 'KIND[/NAME]',
+    what: 'Objects of the host that references may import, such as Secret/shared-ca or Secret/shared-*.',
+  },
   'leader-elect': { type: 'switch', what: 'Sync only while holding a Lease on the host, for several replicas.' },
   listen: {
     type: 'text',

@@ -7,12 +7,12 @@ import { defaultKeyPolicy, type KeyPolicy } from '../config/metadata-keys.ts'
 import type { Patched, Patcher } from '../patch/apply.ts'
 import { problemTexts } from '../patch/problem.ts'
 import type { ReferencedObject } from '../patch/reference.ts'
-import { type SyncFailure, withCondition } from './condition.ts'
+import { type SyncFailure, withCondition, withoutConditions } from './condition.ts'
 import type { EndpointsObject } from './kinds.ts'
-import { adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
+import { type Adopted, adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
 import { type Foreign, ownershipOf } from './ownership.ts'
 import { hashOf, hostUidAnnotation, readBase, syncMetadataOf, virtualUidOf, writeBase } from './sync-annotations.ts'
-import { hostRefOf, subsetsKey, toHost, type Vcluster } from './translate.ts'
+import { hostRefOf, subsetsKey, toHost, translatedPods, type Vcluster } from './translate.ts'
 
 /** The outcome for an object. */
 export type State = 'synced' | 'waiting' | 'host-owned' | 'skipped' | 'gone' | 'failed'
@@ -52,6 +52,8 @@ export type Plan = {
   readonly host?: Write
   readonly syncFailure?: SyncFailure
   readonly referencedObjects?: readonly ReferencedObject[]
+  /** References that cannot have a target, as messages for the tenant. */
+  readonly unresolvedReferences?: readonly string[]
 }
 
 export async function planEndpoints(observed: ObservedState, tools: PlanTools): Promise<Plan> {
@@ -67,7 +69,13 @@ export async function planEndpoints(observed: ObservedState, tools: PlanTools): 
   if (service !== 'plain') {
     const state = service === 'none' ? 'waiting' : 'host-owned'
     // Remove the annotation first, or the removal would look like a deletion on the host.
-    return { state, first: 'virtual', ...at, ...changed(virtual, clean(virtual, undefined, tools)), ...drop }
+    return {
+      state,
+      first: 'virtual',
+      ...at,
+      ...changed(virtual, withoutConditions(clean(virtual, undefined, tools))),
+      ...drop,
+    }
   }
   if (!hostRef) {
     const message = `namespace ${ref.namespace} has no entry in sync.toHost.namespaces.mappings.byName`
@@ -116,6 +124,7 @@ async function syncToHost(
     virtualObject: merged as unknown as JsonObject,
     hostObject: (host ?? null) as unknown as JsonObject | null,
     object: object as unknown as JsonObject,
+    translatedPods: translatedPods(merged, vcluster),
   })
   const wanted = (patched?.object ?? object) as unknown as EndpointsObject
   const problem = patched && problemOf(patched)
@@ -133,6 +142,7 @@ async function syncToHost(
     ...changed(virtual, next),
     ...(write ? { host: write } : {}),
     ...(patched?.referencedObjects.length ? { referencedObjects: patched.referencedObjects } : {}),
+    ...(patched?.unresolvedReferences?.length ? { unresolvedReferences: patched.unresolvedReferences } : {}),
   }
 }
 
@@ -146,29 +156,42 @@ async function adopt(
   const base = host && virtualUidOf(host.metadata) === virtual.metadata.uid ? readBase(host.metadata) : undefined
   const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base, isSyncedKey) : undefined
   if (!adopted || !host || isEmpty(adopted)) return virtual
-  const { labels, annotations } = virtual.metadata
-  const apply = (from: EndpointsObject['metadata'] | undefined): EndpointsObject => {
-    const through = (changes: typeof adopted.labels, part: 'labels' | 'annotations') =>
-      from ? Object.fromEntries(Object.keys(changes).map(key => [key, from[part]?.[key]])) : changes
-    return {
-      ...virtual,
-      metadata: {
-        ...virtual.metadata,
-        labels: withChanges(labels, through(adopted.labels, 'labels')),
-        annotations: withChanges(annotations, through(adopted.annotations, 'annotations')),
-      },
-    }
-  }
-  const plain = apply(undefined)
-  if (!patcher) return plain
+  if (!patcher) return withAdopted(virtual, adopted)
   const reversed = await patcher.toVirtual({
     virtualObject: virtual as unknown as JsonObject,
     hostObject: host as unknown as JsonObject,
-    object: plain as unknown as JsonObject,
+    object: asOnHost(virtual, host, isSyncedKey) as unknown as JsonObject,
+    changes: { labels: new Set(Object.keys(adopted.labels)), annotations: new Set(Object.keys(adopted.annotations)) },
   })
-  const back = reversed.object as unknown as EndpointsObject
   const problem = problemOf(reversed)
-  return problem === undefined ? apply(back.metadata) : { syncFailure: problem }
+  if (problem !== undefined) return { syncFailure: problem }
+  const { metadata } = reversed.object as unknown as EndpointsObject
+  // A patch of a whole map returns all keys. The unchanged ones keep their virtual values.
+  const through = (part: 'labels' | 'annotations') =>
+    Object.fromEntries(Object.keys(adopted[part]).map(key => [key, metadata[part]?.[key]]))
+  return withAdopted(virtual, { labels: through('labels'), annotations: through('annotations') })
+}
+
+/** Returns the same object if nothing changes. */
+function withAdopted(virtual: EndpointsObject, adopted: Adopted): EndpointsObject {
+  const labels = withChanges(virtual.metadata.labels, adopted.labels)
+  const annotations = withChanges(virtual.metadata.annotations, adopted.annotations)
+  if (same(labels, virtual.metadata.labels ?? {}) && same(annotations, virtual.metadata.annotations ?? {}))
+    return virtual
+  return { ...virtual, metadata: { ...virtual.metadata, labels, annotations } }
+}
+
+/** The virtual object with the values of the host, which is the form that reverse patches expect. */
+function asOnHost(virtual: EndpointsObject, host: EndpointsObject, isSyncedKey: KeyPolicy): EndpointsObject {
+  const { subsets: _, ...rest } = virtual
+  const crossing = (map: { readonly [key: string]: string } = {}) =>
+    Object.fromEntries(Object.entries(map).filter(([key]) => isSyncedKey(key)))
+  const { labels, annotations } = host.metadata
+  return {
+    ...rest,
+    metadata: { ...virtual.metadata, labels: crossing(labels), annotations: crossing(annotations) },
+    ...(host.subsets ? { subsets: host.subsets } : {}),
+  }
 }
 
 const problemOf = ({ problem }: Patched): SyncFailure | undefined =>
@@ -240,7 +263,7 @@ function wasCreated(virtual: EndpointsObject, hostRef: Ref): boolean {
 
 type HostObject = { readonly uid: string; readonly hostRef: Ref }
 
-/** Removes the condition and sets the annotation that distinguishes a deletion on the host from an object never created. */
+/** Removes the condition `Synced` and sets the annotation that distinguishes a deletion on the host from an object never created. */
 function clean(virtual: EndpointsObject, created: HostObject | undefined, tools: PlanTools): EndpointsObject {
   const fine = withCondition(virtual, undefined, tools.now())
   const { annotations = {} } = fine.metadata

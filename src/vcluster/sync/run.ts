@@ -8,6 +8,7 @@ import pino from 'pino'
 import { ApiError } from '../../api/errors.ts'
 import { shutdownSignal } from '../../serving/shutdown-signal.ts'
 import { servePages } from '../../serving/status-listener.ts'
+import { parseKind } from '../config/reference-kinds.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
 import { describeError } from './failure.ts'
 import type { Opened, OptionsFor } from './flags.ts'
@@ -46,6 +47,8 @@ export async function runSync(opened: Opened): Promise<number> {
     host: opened.host.until(signal),
     discoverHost,
     importAllow: flags['import-allow'],
+    syncReferences: flags['sync-references'].flatMap(text => parseKind(text) ?? []),
+    discover: { virtual: opened.virtual.discoverUntil(signal), host: opened.host.discoverUntil(signal) },
     reportToTenant: !flags['dry-run'],
     instance: hostname(),
     now: io.now,

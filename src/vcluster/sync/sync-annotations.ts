@@ -12,6 +12,9 @@ export const hostUidAnnotation = `${METADATA_PREFIX}host-uid`
 /** On an imported object: its source on the host. */
 export const importedAnnotation = `${METADATA_PREFIX}imported-from`
 
+/** On a copy of any other kind than ConfigMap and Secret: hash of the copied content. */
+export const sourceHashAnnotation = `${METADATA_PREFIX}source-hash`
+
 export const nameAnnotation = `${METADATA_PREFIX}object-name`
 export const mark = {
   vclusterNamespace: `${METADATA_PREFIX}vcluster-namespace`,

@@ -2,10 +2,12 @@
 
 import type { JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
+import type { Discover } from '../../transport/open-cluster.ts'
 import { addressGuard } from '../config/address-policy.ts'
 import type { Config } from '../config/config.ts'
 import { keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
+import type { KindName } from '../config/reference-kinds.ts'
 import { openPatcher, type Patched, type Patcher } from '../patch/apply.ts'
 import type { Patch } from '../patch/patch.ts'
 import { openSandbox, type Sandbox } from '../patch/sandbox.ts'
@@ -23,8 +25,12 @@ export type OpenSyncOptions = {
   readonly host: Resources
   /** Shared across configuration reloads, so that discovered addresses are kept. */
   readonly discoverHost: DiscoverHost
-  /** Kinds or kind/name that may be imported from the host. */
+  /** Objects that may be imported from the host: `KIND`, `KIND/NAME` or `KIND/PREFIX*`. */
   readonly importAllow: readonly string[]
+  /** Kinds that are synced to the host for references, besides ConfigMaps and Secrets. */
+  readonly syncReferences?: readonly KindName[]
+  /** Required for `syncReferences`. */
+  readonly discover?: { readonly virtual: Discover; readonly host: Discover }
   /** Whether to write Events and conditions. */
   readonly reportToTenant: boolean
   readonly instance: string
@@ -34,6 +40,8 @@ export type OpenSyncOptions = {
   readonly wait: (milliseconds: number) => Promise<void>
   /** Milliseconds between two discoveries of the host; default: one minute. */
   readonly discoverEvery?: number
+  /** Milliseconds between two checks of referenced objects; default: 30 seconds. */
+  readonly pollReferencesEvery?: number
   readonly observer: Observer & {
     readonly patched: (result: Patched, seconds: number) => void
     /** Called once, after both sides are listed. */
@@ -48,6 +56,20 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
   const vcluster = { name, namespace, mapped: map?.toHost }
   let known = await withRetry(options, 'discover the host', () => options.discoverHost(host))
+  const isSyncedKey = keyPolicy({ allowed: endpoints.allowedMetadataKeys, denied: endpoints.deniedMetadataKeys })
+  const references = openReferenceSync({
+    virtual: options.virtual,
+    host,
+    vcluster,
+    get owner() {
+      return known.owner
+    },
+    pushes: { ConfigMap: configMaps.enabled, Secret: secrets.enabled },
+    syncReferences: options.syncReferences,
+    discover: options.discover,
+    importAllow: options.importAllow,
+    isSyncedKey,
+  })
   const sandbox = endpoints.patches.length ? await startSandbox(options) : undefined
   const patcher = sandbox
     ? observed(
@@ -56,6 +78,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
           vcluster: { name, namespace, config: config as unknown as JsonObject },
           ...(map ? { multiNamespace: map } : {}),
           sandbox,
+          isImportedByName: references.isImportedByName,
           validate: object => [objectProblem(object)].filter(problem => problem !== undefined),
         }),
         options,
@@ -64,7 +87,6 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   const guardOf = ({ addresses }: HostInfo) =>
     addressGuard({ allowed: endpoints.allowedCIDRs, denied: endpoints.deniedCIDRs, apiServer: addresses })
   let guard = guardOf(known)
-  const isSyncedKey = keyPolicy({ allowed: endpoints.allowedMetadataKeys, denied: endpoints.deniedMetadataKeys })
   const sync = startEndpointSync({
     ...options,
     vcluster,
@@ -77,17 +99,7 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
     denyReason: address => guard(address),
     isSyncedKey,
     patcher,
-    syncReference: openReferenceSync({
-      virtual: options.virtual,
-      host,
-      vcluster,
-      get owner() {
-        return known.owner
-      },
-      pushes: { ConfigMap: configMaps.enabled, Secret: secrets.enabled },
-      importAllow: options.importAllow,
-      isSyncedKey,
-    }),
+    syncReference: references.sync,
   })
   const update = (next: HostInfo) => {
     if (JSON.stringify(next) === JSON.stringify(known)) return

@@ -79,6 +79,26 @@ function hostTarget(target: ObjectReference, virtual: EndpointsObject, vcluster:
   return ref ? { ...rest, ...ref } : rest
 }
 
+/** Finds the virtual Pod behind a reference that `toHost` translated. */
+export function translatedPods(virtual: EndpointsObject, vcluster: Vcluster): (host: Ref) => Ref | undefined {
+  let pods: { readonly [host: string]: Ref } | undefined
+  const all = () => {
+    const found = emptyMap<Ref>()
+    for (const { addresses = [], notReadyAddresses = [] } of virtual.subsets ?? [])
+      for (const { targetRef } of [...addresses, ...notReadyAddresses]) {
+        if (targetRef?.kind !== 'Pod' || !targetRef.name) continue
+        const pod = { namespace: targetRef.namespace ?? virtual.metadata.namespace ?? '', name: targetRef.name }
+        const host = hostRefOf(pod, vcluster)
+        if (host) found[`${host.namespace}/${host.name}`] = pod
+      }
+    return found
+  }
+  return ({ namespace, name }) => {
+    pods ??= all()
+    return pods[`${namespace}/${name}`]
+  }
+}
+
 /** Compares subsets as a set of address and port pairs, because API servers regroup them. */
 export function subsetsKey(subsets: readonly Subset[] = []): string {
   const lines = subsets.flatMap(({ ports = [], addresses = [], notReadyAddresses = [] }) =>
