@@ -14,7 +14,7 @@ export type Reach = {
 /** `namespace` '' is everywhere. */
 type HeldRole = { readonly namespace: string; readonly parts: readonly (readonly PolicyRule[])[] }
 
-/** What one role allows, wherever it is bound: everything, or these names. */
+/** The objects that one role allows, in each namespace where it is bound: everything, or these names. */
 type RoleReach = 'all' | ReadonlySet<string>
 
 /** The roles of a user can list very many names. Beyond this number, lists look at whole namespaces. */
