@@ -1,4 +1,4 @@
-// Reads and validates one Endpoints object from a file.
+// Reads and validates one Endpoints or EndpointSlice from a file.
 
 import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
@@ -39,8 +39,9 @@ async function readValue(file: string, io: Io): Promise<Json> {
 
 function problemOf(value: Json, otherwise: string): string | undefined {
   if (!isObject(value)) return 'expected one object'
-  if (value['apiVersion'] !== 'v1' || value['kind'] !== 'Endpoints')
-    return 'expected apiVersion: v1 and kind: Endpoints; the syncer handles only Endpoints'
+  const found = `${value['apiVersion']}/${value['kind']}`
+  if (found !== 'v1/Endpoints' && found !== 'discovery.k8s.io/v1/EndpointSlice')
+    return 'expected apiVersion: v1 and kind: Endpoints, or apiVersion: discovery.k8s.io/v1 and kind: EndpointSlice; the syncer handles no other kind'
   const metadata = value['metadata']
   if (!isObject(metadata) || typeof metadata['name'] !== 'string' || typeof metadata['namespace'] !== 'string')
     return `metadata.name and metadata.namespace are required: the name on the other side derives from them${otherwise}`

@@ -8,10 +8,11 @@ import { loadConfig } from '../../src/vcluster/config/config.ts'
 import { openPatcher } from '../../src/vcluster/patch/apply.ts'
 import type { Patch } from '../../src/vcluster/patch/patch.ts'
 import { openSandbox } from '../../src/vcluster/patch/sandbox.ts'
-import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import type { EndpointsObject } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
-import { type PlanTools, planEndpoints } from '../../src/vcluster/sync/plan.ts'
+import { type PlanTools, planObject } from '../../src/vcluster/sync/plan.ts'
+import type { Syncer } from '../../src/vcluster/sync/sync.ts'
 import { openSync } from '../../src/vcluster/sync/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
@@ -26,6 +27,7 @@ function openWorld(patches: readonly Patch[], virtual: EndpointsObject) {
   const patcher = openPatcher({ patches, vcluster: { ...vcluster, config: {} }, sandbox })
   const tools: PlanTools = {
     vcluster,
+    synced: endpointsKind,
     hostDeletePolicy: 'Recreate',
     owner: undefined,
     denyReason: () => undefined,
@@ -34,7 +36,7 @@ function openWorld(patches: readonly Patch[], virtual: EndpointsObject) {
   }
   const sides: { virtual: EndpointsObject; host: EndpointsObject | undefined } = { virtual, host: undefined }
   const pass = async (): Promise<number> => {
-    const plan = await planEndpoints({ ref: at, service: 'plain', ...sides }, tools)
+    const plan = await planObject({ ref: at, service: 'plain', ...sides }, tools)
     assert.equal(plan.syncFailure, undefined)
     let writes = 0
     for (const side of ['virtual', 'host'] as const) {
@@ -287,7 +289,7 @@ test('a patch that renames a key: an edit of the new name is undone, and the old
 
 describe('a reverse patch, between two servers', { timeout: 120_000 }, () => {
   let clusters: Cluster[] = []
-  let running: EndpointSync | undefined
+  let running: Syncer | undefined
   const [v, h] = [() => people(clusters[0] as Cluster), () => people(clusters[1] as Cluster)]
   const hostAt = { namespace: 'team', name: hostName('web', 'default', 'vc') }
   const start = async (patches: readonly Patch[]) => {

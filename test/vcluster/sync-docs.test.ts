@@ -10,6 +10,7 @@ import { readFlags } from '../../src/host/read-flags.ts'
 import { specialAddresses } from '../../src/vcluster/config/special-addresses.ts'
 import { reasons } from '../../src/vcluster/sync/condition.ts'
 import { startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { flags, timeoutOf, timeoutProblem } from '../../src/vcluster/sync/flags.ts'
 import { holdLease } from '../../src/vcluster/sync/leader-election.ts'
 import { openReferenceSync } from '../../src/vcluster/sync/reference-sync.ts'
@@ -112,6 +113,7 @@ test('the permissions of the examples are sufficient, and none is unused', { tim
     ...sides,
     vcluster,
     hostNamespaces: ['team'],
+    synced: endpointsKind,
     hostDeletePolicy: 'Propagate',
     owner: undefined,
     denyReason: ip => (ip === '10.6.6.6' ? 'bad' : undefined),

@@ -9,6 +9,7 @@ import { ApiError, expired } from '../../src/api/errors.ts'
 import type { Json, Resource } from '../../src/api/object.ts'
 import type { Resources, Watch } from '../../src/api/resources.ts'
 import { type EndpointSync, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { clusterKinds, Endpoints, type EndpointsObject, Service } from '../../src/vcluster/sync/kinds.ts'
 import { endpoints, service, until } from '../support/cluster.ts'
 import { buildApiServer } from '../support/in-process.ts'
@@ -153,6 +154,7 @@ async function run(seed: string): Promise<void> {
       host: flaky(sides.h, here, roll),
       hostNamespaces: ['team'],
       vcluster: { name: 'vc', namespace: 'team' },
+      synced: endpointsKind,
       hostDeletePolicy: 'Recreate',
       owner: undefined,
       denyReason: () => undefined,

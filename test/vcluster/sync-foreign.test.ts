@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { Json, Metadata, Ref, Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { ConfigMap, Endpoints, Event, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
 import { openReferenceSync } from '../../src/vcluster/sync/reference-sync.ts'
@@ -44,6 +45,7 @@ function start({ options }: Mode, over: Partial<SyncOptions> = {}): EndpointSync
     host: side(1).resources,
     hostNamespaces: [],
     vcluster: { name: 'vc', namespace: 'team' },
+    synced: endpointsKind,
     hostDeletePolicy: 'Recreate',
     owner: undefined,
     denyReason: () => undefined,

@@ -6,15 +6,15 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { Resource } from '../../src/api/object.ts'
 import { loadConfig } from '../../src/vcluster/config/config.ts'
-import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { ConfigMap } from '../../src/vcluster/sync/kinds.ts'
 import { hostName, shortName } from '../../src/vcluster/sync/names.ts'
+import type { Syncer } from '../../src/vcluster/sync/sync.ts'
 import { openSync } from '../../src/vcluster/sync/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 const mark = 'vcluster.platform.sh/'
 let clusters: Cluster[] = []
-let running: EndpointSync | undefined
+let running: Syncer | undefined
 const side = (which: 0 | 1) => clusters[which] as Cluster
 const [v, h] = [() => people(side(0)), () => people(side(1))]
 const at = { namespace: 'default', name: 'web' }

@@ -5,13 +5,13 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { defaultConfig } from '../../src/vcluster/config/config.ts'
-import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import type { Orphans } from '../../src/vcluster/sync/orphans.ts'
+import type { Syncer } from '../../src/vcluster/sync/sync.ts'
 import { openSync } from '../../src/vcluster/sync/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 let clusters: Cluster[] = []
-let running: EndpointSync | undefined
+let running: Syncer | undefined
 let told: (readonly Orphans[])[] = []
 const side = (which: 0 | 1) => clusters[which] as Cluster
 const [v, h] = [() => people(side(0)), () => people(side(1))]

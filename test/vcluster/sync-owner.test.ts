@@ -6,15 +6,15 @@ import { ApiError } from '../../src/api/errors.ts'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { defaultConfig } from '../../src/vcluster/config/config.ts'
-import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { openHostDiscovery } from '../../src/vcluster/sync/host-discovery.ts'
 import { Endpoints, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
+import type { Syncer } from '../../src/vcluster/sync/sync.ts'
 import { openSync } from '../../src/vcluster/sync/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
 let clusters: Cluster[] = []
-let running: EndpointSync | undefined
+let running: Syncer | undefined
 const side = (which: 0 | 1) => clusters[which] as Cluster
 const [v, h] = [() => people(side(0)), () => people(side(1))]
 const onHost = (name: string) => h().get({ namespace: 'team', name: hostName(name, 'default', 'vc') })

@@ -6,6 +6,7 @@ import { ApiError } from '../../src/api/errors.ts'
 import type { JsonObject, Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { type EndpointsObject, Event } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
@@ -28,6 +29,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     host: side(1).resources,
     hostNamespaces: ['team'],
     vcluster: { name: 'vc', namespace: 'team' },
+    synced: endpointsKind,
     hostDeletePolicy: 'Recreate',
     owner: undefined,
     denyReason: () => undefined,

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { type EndpointsObject, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
 import { type Cluster, endpoints, openCluster, people, sideBySide, until } from '../support/cluster.ts'
@@ -155,6 +156,7 @@ async function run(scenario: Scenario, crash?: Crash): Promise<{ readonly writes
 const options = (scenario: Scenario, wrote: () => void): Omit<SyncOptions, 'virtual' | 'host'> => ({
   hostNamespaces: ['team'],
   vcluster: { name: 'vc', namespace: 'team' },
+  synced: endpointsKind,
   hostDeletePolicy: scenario.policy ?? 'Recreate',
   owner: undefined,
   denyReason: () => undefined,

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import { ApiError, expired } from '../../src/api/errors.ts'
 import type { Resources, Watch } from '../../src/api/resources.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { Endpoints } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
 import { hostUidAnnotation } from '../../src/vcluster/sync/sync-annotations.ts'
@@ -23,6 +24,7 @@ function start(over: Partial<SyncOptions>): EndpointSync {
     host: side(1).resources,
     hostNamespaces: ['team'],
     vcluster: { name: 'vc', namespace: 'team' },
+    synced: endpointsKind,
     hostDeletePolicy: 'Recreate',
     owner: undefined,
     denyReason: () => undefined,

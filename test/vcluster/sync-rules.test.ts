@@ -7,6 +7,7 @@ import type { Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { addressGuard } from '../../src/vcluster/config/address-policy.ts'
 import { type EndpointSync, type SyncOptions, startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
+import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { Endpoints, Event, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
 import { type Cluster, endpoints, openCluster, people, service, until } from '../support/cluster.ts'
@@ -30,6 +31,7 @@ function start(over: Partial<SyncOptions> = {}): EndpointSync {
     host: (hostCluster as Cluster).resources,
     hostNamespaces: ['team'],
     vcluster,
+    synced: endpointsKind,
     hostDeletePolicy: 'Recreate',
     owner: undefined,
     denyReason: addressGuard({ allowed: [], denied: [], apiServer: [] }),

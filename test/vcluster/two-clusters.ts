@@ -6,9 +6,9 @@ import type { Kind } from '../../src/api/kind.ts'
 import type { JsonObject, Resource } from '../../src/api/object.ts'
 import { loadConfig } from '../../src/vcluster/config/config.ts'
 import type { Patch } from '../../src/vcluster/patch/patch.ts'
-import type { EndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { Event } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
+import type { Syncer } from '../../src/vcluster/sync/sync.ts'
 import { type OpenSyncOptions, openSync } from '../../src/vcluster/sync/sync.ts'
 import { type Cluster, endpoints, openCluster, people, until } from '../support/cluster.ts'
 
@@ -18,7 +18,7 @@ type Told = { readonly reason: string; readonly message: string }
 /** Opens new clusters for every test of the suite. The virtual cluster is `vc` in the namespace `team`. */
 export function twoClusters(kinds?: readonly Kind[]) {
   let clusters: Cluster[] = []
-  let running: EndpointSync | undefined
+  let running: Syncer | undefined
   let logged: string[] = []
   const side = (which: 0 | 1) => clusters[which] as Cluster
   const [v, h] = [() => people(side(0), kinds), () => people(side(1), kinds)]
@@ -49,7 +49,7 @@ export function twoClusters(kinds?: readonly Kind[]) {
     condition,
     side,
     logged: () => logged,
-    sync: () => running as EndpointSync,
+    sync: () => running as Syncer,
     onHost: () => h().get(hostAt),
     /** Waits for the condition about references. */
     unresolved: (names: RegExp) =>

@@ -7,7 +7,13 @@ import { allOf, defineCommand, type Flags, type Io, UsageError } from '../../hos
 import type { Config } from '../../vcluster/config/config.ts'
 import { configFlags, readConfig } from '../../vcluster/config/read.ts'
 import type { Patch } from '../../vcluster/patch/patch.ts'
-import { missingIdentity, type Preview, previewToHost, previewToVirtual } from '../../vcluster/patch/preview.ts'
+import {
+  missingIdentity,
+  type Preview,
+  previewToHost,
+  previewToVirtual,
+  syncedKindOf,
+} from '../../vcluster/patch/preview.ts'
 import { checkRoundTrip, type RoundTrip } from '../../vcluster/patch/round-trip.ts'
 import { openSandbox, type Sandbox } from '../../vcluster/patch/sandbox.ts'
 import { readObject } from '../read-object.ts'
@@ -119,7 +125,7 @@ type TripOptions = {
 function roundTrips({ config, object, sandbox, name, namespace }: TripOptions): Promise<readonly RoundTrip[]> {
   const { clusterDomain } = config.networking.advanced
   return checkRoundTrip({
-    patches: config.sync.toHost.endpoints.patches as readonly Patch[],
+    patches: config.sync.toHost[syncedKindOf(object).setting].patches as readonly Patch[],
     object,
     sandbox,
     context: { vcluster: { name, namespace, config }, virtualObject: object, hostObject: null },

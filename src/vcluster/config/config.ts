@@ -36,7 +36,9 @@ export function loadConfig(bytes: Uint8Array, { noPatchesReason }: LoadOptions):
   // The rules rely on the types of the schema, so values of the wrong type are reported and removed first.
   const typed = checkShape(text.value, schema, [], { wrong: shape, near }) as JsonObject
   const checked = checkRules(typed, merge(typed, schema) as Config, noPatchesReason)
-  const patches = (['services', 'endpoints'] as const).flatMap(kind => patchFindings(text.value, kind))
+  const patches = (['services', 'endpoints', 'endpointSlices'] as const).flatMap(kind =>
+    patchFindings(text.value, kind),
+  )
   const located = (findings: readonly Finding[]) => findings.map(one => locate(text, one)).toSorted(inOrder)
   return {
     config: checked.config,

@@ -27,6 +27,7 @@ type RuleResult = {
 const toHost = ['sync', 'toHost']
 const endpointsOn = [...toHost, 'endpoints', 'enabled']
 const servicesOn = [...toHost, 'services', 'enabled']
+const slicesOn = [...toHost, 'endpointSlices', 'enabled']
 
 /** `given` is the file, `merged` includes the defaults. */
 export function checkRules(given: JsonObject, merged: Config, noPatchesReason: string | undefined): RuleResult {
@@ -57,7 +58,7 @@ function switches(given: JsonObject, merged: Config, problems: Finding[], warnin
     : merged.controlPlane.standalone.enabled
       ? 'controlPlane.standalone.enabled'
       : undefined
-  const { services, endpoints } = merged.sync.toHost
+  const { services, endpoints, endpointSlices } = merged.sync.toHost
   const isOn = endpoints.enabled && conflict === undefined
   if (endpoints.enabled && conflict !== undefined) {
     const why = `endpoint sync requires a control plane in a container and host nodes, but ${conflict} is true`
@@ -65,6 +66,11 @@ function switches(given: JsonObject, merged: Config, problems: Finding[], warnin
       problems.push({ at: endpointsOn, message: `${why}: set sync.toHost.endpoints.enabled to false or remove it` })
     else warnings.push({ at: conflict.split('.'), message: `${why}: endpoint sync and service sync are disabled` })
   }
+  if (endpointSlices.enabled && conflict !== undefined)
+    problems.push({
+      at: slicesOn,
+      message: `endpoint sync requires a control plane in a container and host nodes, but ${conflict} is true: set sync.toHost.endpointSlices.enabled to false or remove it`,
+    })
   if (isOn || !services.enabled) return withSwitches(merged, isOn, services.enabled && isOn)
   const off = conflict === undefined ? 'sync.toHost.endpoints.enabled is false' : `${conflict} is true`
   if (isSet(servicesOn))
@@ -121,7 +127,7 @@ function entries({ sync }: Config, problems: Finding[]): void {
 }
 
 function patches(config: Config, reason: string | undefined, problems: Finding[], warnings: Finding[]): void {
-  for (const kind of ['services', 'endpoints'] as const) {
+  for (const kind of ['services', 'endpoints', 'endpointSlices'] as const) {
     const { patches: list, enabled } = config.sync.toHost[kind]
     const at = [...toHost, kind, 'patches']
     const name = at.join('.')
@@ -133,19 +139,28 @@ function patches(config: Config, reason: string | undefined, problems: Finding[]
         key: true,
         message: `${name} is validated but not used: this program does not sync services`,
       })
-    else if (!enabled) warnings.push({ at, key: true, message: `${name} has no effect: endpoint sync is disabled` })
+    else if (!enabled)
+      warnings.push({
+        at,
+        key: true,
+        message: `${name} has no effect: ${kind === 'endpoints' ? 'endpoint sync is disabled' : 'sync.toHost.endpointSlices.enabled is false'}`,
+      })
   }
 }
 
 /** With `kindPath` the kind is in the synced objects, so only `vcluster patch` and the syncer know it. */
 function unsyncedReferences({ sync: { toHost: settings } }: Config): Finding[] {
-  return settings.endpoints.patches.flatMap((patch, index) => {
+  return (['endpoints', 'endpointSlices'] as const).flatMap(key => referenceWarnings(settings, key))
+}
+
+function referenceWarnings(settings: Config['sync']['toHost'], key: 'endpoints' | 'endpointSlices'): Finding[] {
+  return settings[key].patches.flatMap((patch, index) => {
     // patch.ts reports a malformed patch.
     const { apiVersion, kind, kindPath, labels } = patch?.reference ?? {}
     if (typeof apiVersion !== 'string' || typeof kind !== 'string') return []
     if (kindPath !== undefined || labels !== undefined || patch.labels !== undefined) return []
     const warning = kindWarning(groupKindOf({ apiVersion, kind }), settings)
-    const at = [...toHost, 'endpoints', 'patches', index, 'reference']
+    const at = [...toHost, key, 'patches', index, 'reference']
     return warning === undefined ? [] : [{ at, message: `patches[${index}].reference: ${warning}` }]
   })
 }

@@ -83,6 +83,17 @@ const endpoints = strict(
   'Endpoint objects of the virtual cluster on the host.',
 )
 
+const endpointSlices = strict(
+  {
+    enabled: flag(
+      'Sync EndpointSlices that no controller manages to the host. Policies for deletion, addresses and metadata are those of endpoints.',
+      false,
+    ),
+    patches,
+  },
+  'EndpointSlices of the virtual cluster on the host.',
+)
+
 const namespaces = open(
   {
     enabled: flag('Multi-namespace mode: namespaces are mapped, names are kept.', false),
@@ -106,6 +117,7 @@ export const configSchema = Type.Object(
       toHost: open({
         services,
         endpoints,
+        endpointSlices,
         namespaces,
         configMaps: referenced('ConfigMaps'),
         secrets: referenced('Secrets'),
@@ -126,6 +138,10 @@ export const configSchema = Type.Object(
 
 /** The file merged with the defaults. */
 export type Config = Static<typeof configSchema>
+
+/** Whether there is anything to sync. */
+export const isSyncEnabled = ({ sync: { toHost } }: Config): boolean =>
+  toHost.endpoints.enabled || toHost.endpointSlices.enabled
 
 /** The same schema, typed for generic traversal. */
 export const schema = configSchema as unknown as Schema

@@ -6,10 +6,13 @@ import type { Config } from '../config/config.ts'
 import { isNeverSynced, type KeyPolicy, keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
 import { groupKindOf, kindWarning } from '../config/reference-kinds.ts'
-import type { EndpointsObject } from '../sync/kinds.ts'
+import { endpointSlicesKind } from '../sync/endpoint-slices-kind.ts'
+import { endpointsKind } from '../sync/endpoints-kind.ts'
+import type { SyncedObject } from '../sync/kinds.ts'
 import { ownershipOf } from '../sync/ownership.ts'
-import { type PlanTools, planEndpoints } from '../sync/plan.ts'
+import { type PlanTools, planObject } from '../sync/plan.ts'
 import { managedBy, nameAnnotation, virtualRefOf } from '../sync/sync-annotations.ts'
+import type { SyncedKind } from '../sync/synced-kind.ts'
 import { objectProblem } from '../sync/validate-endpoints.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
 import { protectedReason } from './apply-one.ts'
@@ -43,7 +46,7 @@ export type PreviewObjects = { readonly virtualObject: JsonObject; readonly host
 
 /** Assumes that a service of the same name exists without a selector. */
 export async function previewToHost(objects: PreviewObjects, options: PreviewOptions): Promise<Preview> {
-  const { patcher, seen } = recordingPatcher(options)
+  const { patcher, seen } = recordingPatcher(objects.virtualObject, options)
   const patched = await planHost(objects, options, patcher)
   const plain = await planHost(objects, options, undefined)
   const { trace = [], referencedObjects = [], unresolvedReferences = [] } = seen.last ?? {}
@@ -51,7 +54,7 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
     ...unsyncedKeys(objects.virtualObject, options.config),
     ...trace.flatMap(unmatched),
     ...unresolvedReferences,
-    ...unsyncedReferences(referencedObjects, options.config),
+    ...unsyncedReferences(referencedObjects, syncedKindOf(objects.virtualObject), options.config),
   ]
   return { ...patched, plain: plain.object, trace, referencedObjects, notes }
 }
@@ -63,13 +66,14 @@ async function planHost(
 ): Promise<Pick<Preview, 'object' | 'problem'>> {
   const { name, namespace, config, now } = options
   const { endpoints } = config.sync.toHost
-  const virtual = virtualObject as unknown as EndpointsObject
-  const host = (hostObject ?? undefined) as unknown as EndpointsObject | undefined
+  const virtual = virtualObject as unknown as SyncedObject
+  const host = (hostObject ?? undefined) as unknown as SyncedObject | undefined
   const ref = { namespace: virtual.metadata.namespace ?? '', name: virtual.metadata.name ?? '' }
   const { allowedCIDRs: allowed, deniedCIDRs: denied, hostDeletePolicy } = endpoints
   const denyReason = addressGuard({ allowed, denied, apiServer: [] })
   const vcluster = { name, namespace, mapped: mappingOf(config)?.toHost }
   const tools = {
+    synced: syncedKindOf(virtualObject),
     vcluster,
     hostDeletePolicy,
     owner: undefined,
@@ -78,7 +82,7 @@ async function planHost(
     patcher,
     now,
   }
-  const plan = await planEndpoints({ ref, virtual, service: 'plain', host }, tools)
+  const plan = await planObject({ ref, virtual, service: 'plain', host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
   if (plan.syncFailure)
     return { object, problem: `${plan.syncFailure.reason}: ${plan.syncFailure.logged ?? plan.syncFailure.message}` }
@@ -89,7 +93,7 @@ export type ReverseObjects = { readonly virtualObject: JsonObject | null; readon
 
 /** Returns why the virtual object of a host object is unknown. */
 export function missingIdentity({ virtualObject, hostObject }: ReverseObjects, name: string): string | undefined {
-  const { metadata } = hostObject as unknown as EndpointsObject
+  const { metadata } = hostObject as unknown as SyncedObject
   if (virtualObject || virtualRefOf(metadata, name)) return undefined
   if (metadata.annotations?.[nameAnnotation] !== undefined)
     return `it belongs to ${metadata.labels?.[managedBy] ?? 'another virtual cluster'}, not to ${name} (--name): the syncer would not change it (HostObjectForeign)`
@@ -102,12 +106,12 @@ function ownershipProblem(
   { virtualObject, hostObject }: ReverseObjects,
   { name, namespace, config }: PreviewOptions,
 ): Pick<Preview, 'problem' | 'notes'> {
-  const { metadata } = hostObject as unknown as EndpointsObject
-  const virtual = (virtualObject as unknown as EndpointsObject | null)?.metadata
+  const { metadata } = hostObject as unknown as SyncedObject
+  const virtual = (virtualObject as unknown as SyncedObject | null)?.metadata
   const ref = virtual ? { namespace: virtual.namespace ?? '', name: virtual.name ?? '' } : virtualRefOf(metadata, name)
   if (!ref) return { notes: [] }
   const vcluster = { name, namespace, mapped: mappingOf(config) }
-  const owner = ownershipOf(metadata, { vcluster, ref, kind: 'Endpoints', uid: virtual?.uid })
+  const owner = ownershipOf(metadata, { vcluster, ref, kind: syncedKindOf(hostObject).kind.kind, uid: virtual?.uid })
   if (owner === 'ours') return { notes: [] }
   if (owner.reason !== 'unmarked')
     return { problem: `HostObjectForeign: the syncer did not create it: ${owner.why}`, notes: [] }
@@ -119,15 +123,15 @@ function ownershipProblem(
 /** Only labels and annotations are synced back from the host. Shows all of them, as if the host had changed each one. */
 export async function previewToVirtual(objects: ReverseObjects, options: PreviewOptions): Promise<Preview> {
   const { virtualObject, hostObject } = objects
-  const { metadata, ...rest } = hostObject as unknown as EndpointsObject
-  const virtual = virtualObject as unknown as EndpointsObject | null
+  const { metadata, ...rest } = hostObject as unknown as SyncedObject
+  const virtual = virtualObject as unknown as SyncedObject | null
   const known = virtualRefOf(metadata, options.name) ?? {}
   const { labels: _, annotations: __, ...own } = virtual?.metadata ?? (known as Metadata)
   const back: Metadata = { ...own, ...syncedMetadata(metadata, keyPolicyOf(options.config)) }
   const plain = { ...rest, ...virtual, metadata: back } as unknown as JsonObject
-  const { patcher } = recordingPatcher(options)
+  const { patcher } = recordingPatcher(hostObject, options)
   const patched = await patcher?.toVirtual({ virtualObject, hostObject, object: plain })
-  const { labels, annotations } = ((patched?.object ?? plain) as unknown as EndpointsObject).metadata
+  const { labels, annotations } = ((patched?.object ?? plain) as unknown as SyncedObject).metadata
   const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
   const trace = patched?.trace ?? []
   const { problem, notes } = ownershipProblem(objects, options)
@@ -136,11 +140,16 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
     plain,
     trace,
     referencedObjects: patched?.referencedObjects ?? [],
-    ...(patched?.problem && { problem: `PatchFailed: ${problemTexts(patched.problem).logged}` }),
+    ...(patched?.problem && {
+      problem: `PatchFailed: ${problemTexts(patched.problem, syncedKindOf(hostObject).setting).logged}`,
+    }),
     ...(problem === undefined ? {} : { problem }),
     notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(ignoredMatches)],
   }
 }
+
+export const syncedKindOf = ({ kind }: JsonObject): SyncedKind =>
+  kind === 'EndpointSlice' ? endpointSlicesKind : endpointsKind
 
 const keyPolicyOf = ({ sync }: Config): KeyPolicy => {
   const { allowedMetadataKeys: allowed, deniedMetadataKeys: denied } = sync.toHost.endpoints
@@ -159,7 +168,7 @@ function syncedMetadata(
 
 /** Notes for unsynced keys, because a missing label looks like a wrong patch. */
 function unsyncedKeys(object: JsonObject, config: Config): string[] {
-  const { metadata } = object as unknown as EndpointsObject
+  const { metadata } = object as unknown as SyncedObject
   const isSyncedKey = keyPolicyOf(config)
   return (['labels', 'annotations'] as const).flatMap(part =>
     Object.keys(metadata[part] ?? {})
@@ -171,8 +180,12 @@ function unsyncedKeys(object: JsonObject, config: Config): string[] {
 }
 
 /** Kinds that objects name with `kindPath`. Reading the file has already warned about the kinds of patches. */
-function unsyncedReferences(referencedObjects: readonly ReferencedObject[], { sync: { toHost } }: Config): string[] {
-  const known = toHost.endpoints.patches.flatMap(({ reference }) =>
+function unsyncedReferences(
+  referencedObjects: readonly ReferencedObject[],
+  { setting }: SyncedKind,
+  { sync: { toHost } }: Config,
+): string[] {
+  const known = toHost[setting].patches.flatMap(({ reference }) =>
     reference && reference.kindPath === undefined ? [`${reference.apiVersion}/${reference.kind}`] : [],
   )
   return referencedObjects.flatMap(one => {
@@ -202,12 +215,15 @@ function mappingOf(config: Config) {
 }
 
 /** A patcher that records its last result towards the host. */
-function recordingPatcher(options: PreviewOptions): {
+function recordingPatcher(
+  object: JsonObject,
+  options: PreviewOptions,
+): {
   readonly patcher: Patcher | undefined
   readonly seen: { last?: Patched }
 } {
   const { config, name, namespace, sandbox } = options
-  const patches = config.sync.toHost.endpoints.patches as readonly Patch[]
+  const patches = config.sync.toHost[syncedKindOf(object).setting].patches as readonly Patch[]
   const seen: { last?: Patched } = {}
   if (!patches.length) return { patcher: undefined, seen }
   const map = mappingOf(config)

@@ -16,9 +16,11 @@ export function translatedPod(
   pods: TranslatedPods,
 ): Ref | undefined {
   const inside = parsePath(namePath).map(segment => ('key' in segment ? segment.key : ''))
-  const [first, , , , fifth, sixth, ...more] = [...path, ...inside]
-  if (first !== 'subsets' || fifth !== 'targetRef' || sixth !== 'name' || more.length) return undefined
-  const target = readAt(object, [...path, ...inside].slice(0, 5))
+  const whole = [...path, ...inside]
+  // subsets[0].addresses[0].targetRef.name, or endpoints[0].targetRef.name of an EndpointSlice.
+  const isAddress = (whole[0] === 'subsets' && whole.length === 6) || (whole[0] === 'endpoints' && whole.length === 4)
+  if (!isAddress || whole.at(-2) !== 'targetRef' || whole.at(-1) !== 'name') return undefined
+  const target = readAt(object, whole.slice(0, -1))
   if (!isObject(target) || target['kind'] !== 'Pod') return undefined
   const { name, namespace } = target
   return typeof name === 'string' && typeof namespace === 'string' ? pods({ namespace, name }) : undefined

@@ -2,37 +2,40 @@
 
 import { canonical } from '../../api/codec.ts'
 import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
 import type { Json, Ref } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import type { ReferencedObject } from '../patch/reference.ts'
 import { isNotFound } from './api-errors.ts'
 import type { SyncFailure } from './condition.ts'
-import { Endpoints, type EndpointsObject } from './kinds.ts'
+import type { SyncedObject } from './kinds.ts'
 import type { Write } from './plan.ts'
 
 const manager = { fieldManager: 'platform-vcluster-sync' }
 
 /** Returns the object after the write, or undefined if it is deleted. Preconditions prevent deleting a newer object. */
-export async function perform(to: Resources, at: Ref, { verb, object }: Write): Promise<EndpointsObject | undefined> {
+export async function perform(
+  { to, kind }: { readonly to: Resources; readonly kind: Kind },
+  at: Ref,
+  { verb, object }: Write,
+): Promise<SyncedObject | undefined> {
   if (verb === 'delete') {
     const { uid, resourceVersion } = object.metadata
     const preconditions = { ...(uid ? { uid } : {}), ...(resourceVersion ? { resourceVersion } : {}) }
-    const answer = await to.delete(Endpoints, at, { preconditions }).catch(missing)
+    const answer = await to.delete(kind, at, { preconditions }).catch(missing)
     const left = answer && 'document' in answer ? answer.document.object : undefined
-    return left?.metadata.deletionTimestamp ? (left as EndpointsObject) : undefined
+    return left?.metadata.deletionTimestamp ? (left as SyncedObject) : undefined
   }
   const body = object as unknown as Json
   const written =
-    verb === 'create'
-      ? await to.create(Endpoints, at.namespace, body, manager)
-      : await to.update(Endpoints, at, body, manager)
-  return written.object as EndpointsObject
+    verb === 'create' ? await to.create(kind, at.namespace, body, manager) : await to.update(kind, at, body, manager)
+  return written.object as SyncedObject
 }
 
 /** Whether the server stored the metadata unchanged. If a webhook changed it, the object needs another pass. */
-export function isAsSent({ verb, object }: Write, left: EndpointsObject | undefined): boolean {
+export function isAsSent({ verb, object }: Write, left: SyncedObject | undefined): boolean {
   if (verb === 'delete' || !left) return left === undefined
-  const sent = ({ metadata: { labels = {}, annotations = {} } }: EndpointsObject) =>
+  const sent = ({ metadata: { labels = {}, annotations = {} } }: SyncedObject) =>
     canonical({ labels, annotations } as unknown as Json)
   return sent(object) === sent(left)
 }

@@ -1,4 +1,4 @@
-// Reconciles Endpoints: watches both clusters, plans each object with plan.ts, applies the writes and retries failures.
+// Reconciles Endpoints or EndpointSlices: watches both clusters, plans each object with plan.ts, applies the writes and retries failures.
 
 import type { Kind } from '../../api/kind.ts'
 import type { Ref } from '../../api/object.ts'
@@ -9,13 +9,13 @@ import { openBlockedObjects } from './blocked-objects.ts'
 import { bare, isOnlyCondition, serviceState, serviceSummary, withoutManagedFields } from './cache-transforms.ts'
 import { type SyncFailure, SyncFailureError, withCondition, withUnresolved } from './condition.ts'
 import { openEvents } from './events.ts'
-import { Endpoints, type EndpointsObject, Service, type ServiceObject } from './kinds.ts'
-import { type Plan, type PlanTools, planEndpoints, type State, type Write } from './plan.ts'
+import { hostRefOf } from './host-ref.ts'
+import { Service, type ServiceObject, type SyncedObject } from './kinds.ts'
+import { type Plan, type PlanTools, planObject, type State, type Write } from './plan.ts'
 import { openUnresolvedReport, type SyncReference, syncReferences, withReferences } from './resolve-references.ts'
 import { openRewriteBackoff } from './rewrite-backoff.ts'
 import { startShardedQueue } from './sharded-queue.ts'
 import { virtualRefOf } from './sync-annotations.ts'
-import { hostRefOf } from './translate.ts'
 import { openWriteThroughCache } from './write-through-cache.ts'
 
 export type Side = 'virtual' | 'host'
@@ -60,8 +60,8 @@ export interface EndpointSync {
   readonly depth: number
   /** Cached objects of both sides, once ready. */
   readonly known: {
-    virtual(ref: Ref): EndpointsObject | undefined
-    host(): Iterable<EndpointsObject>
+    virtual(ref: Ref): SyncedObject | undefined
+    host(): Iterable<SyncedObject>
   }
   stop(): Promise<void>
 }
@@ -74,12 +74,12 @@ const refOf = (name: string): Ref => {
   const [namespace = '', rest = ''] = name.split('/')
   return { namespace, name: rest }
 }
-const atOf = ({ metadata: { namespace = '', name = '' } }: EndpointsObject): Ref => ({ namespace, name })
-
-const versionOf = (object: EndpointsObject | undefined) => object?.metadata.resourceVersion
+const atOf = ({ metadata: { namespace = '', name = '' } }: SyncedObject): Ref => ({ namespace, name })
+const versionOf = (object: SyncedObject | undefined) => object?.metadata.resourceVersion
 
 export function startEndpointSync(options: SyncOptions): EndpointSync {
-  const { vcluster, observer, now, pollReferencesEvery = defaultPoll } = options
+  const { synced, vcluster, observer, now, pollReferencesEvery = defaultPoll } = options
+  const { kind } = synced
   const states = new Map<string, State>()
   /** Time of the oldest observed change that the host does not have yet. */
   const since = new Map<string, number>()
@@ -98,9 +98,9 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   }
   const watchFailed = (side: Side, kind: Kind) => (error: unknown) =>
     observer.failed(`watch ${side} ${kind.plural}`, missingApi(side, kind, error))
-  const virtual = openWriteThroughCache<EndpointsObject>({
+  const virtual = openWriteThroughCache<SyncedObject>({
     resources: options.virtual,
-    kind: Endpoints,
+    kind,
     namespaces: [''],
     keep: withoutManagedFields,
     changed: (ref, next, before) => {
@@ -108,7 +108,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       since.set(nameOf(ref), since.get(nameOf(ref)) ?? options.ticks())
       add(nameOf(ref))
     },
-    failed: watchFailed('virtual', Endpoints),
+    failed: watchFailed('virtual', kind),
     onReconnect: retryFailed,
   })
   const services = openWriteThroughCache<ServiceObject>({
@@ -117,14 +117,14 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     namespaces: [''],
     keep: serviceSummary,
     changed: (ref, next, before) => {
-      if (!next || !before || serviceState(next) !== serviceState(before)) add(nameOf(ref))
+      if (!next || !before || serviceState(next) !== serviceState(before)) addOf(ref)
     },
     failed: watchFailed('virtual', Service),
     onReconnect: retryFailed,
   })
-  const host = openWriteThroughCache<EndpointsObject>({
+  const host = openWriteThroughCache<SyncedObject>({
     resources: options.host,
-    kind: Endpoints,
+    kind,
     namespaces: options.hostNamespaces,
     keep: object => (virtualRefOf(object.metadata, vcluster.name) ? withoutManagedFields(object) : bare(object)),
     changed: (ref, next, before) => {
@@ -134,10 +134,11 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
       }
       for (const name of blocked.waitingFor(ref)) add(name)
     },
-    failed: watchFailed('host', Endpoints),
+    failed: watchFailed('host', kind),
     onReconnect: retryFailed,
   })
   const events = openEvents({
+    kind,
     resources: options.virtual,
     instance: options.instance,
     now,
@@ -162,6 +163,13 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     if (isReady) work.add(name)
   }
 
+  /** Adds the objects of a service. */
+  const addOf = (service: Ref) => {
+    if (synced.hasNameOfService) return add(nameOf(service))
+    for (const object of virtual.values())
+      if (object.metadata.namespace === service.namespace && synced.serviceOf(object) === service.name)
+        add(nameOf(atOf(object)))
+  }
   const addAll = () => {
     for (const object of virtual.values()) add(nameOf(atOf(object)))
     for (const object of host.values()) {
@@ -195,16 +203,16 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   /** Also returns the version of the virtual object that was read or written. */
   async function applyPlan(name: string): Promise<Plan & { readonly version: string | undefined }> {
     const ref = refOf(name)
-    const service = services.get(ref)
     const current = virtual.get(ref)
+    const service = current && services.get({ ...ref, name: synced.serviceOf(current) ?? '' })
     const hostRef = hostRefOf(ref, vcluster)
-    const plan = await planEndpoints(
+    const plan = await planObject(
       { ref, virtual: current, service: service ? serviceState(service) : 'none', host: hostRef && host.get(hostRef) },
       options,
     )
     const isLeaving = plan.state === 'waiting' && hostRef && host.get(hostRef)?.metadata.deletionTimestamp !== undefined
-    if (hostRef && plan.hostRef)
-      blocked.set(name, hostRef, isLeaving === true || plan.syncFailure?.reason === 'HostObjectForeign')
+    const isForeign = plan.syncFailure?.reason === 'HostObjectForeign'
+    if (hostRef && plan.hostRef) blocked.set(name, hostRef, isLeaving === true || isForeign)
     let left = plan.first === 'virtual' ? await writeVirtual(ref, plan) : undefined
     await writeHost(ref, plan, current)
     const references = await syncReferences(plan, options.syncReference)
@@ -222,22 +230,18 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     return { ...plan, version: versionOf(next.virtual ? left : current) }
   }
 
-  async function writeVirtual(ref: Ref, { virtual: write }: Plan): Promise<EndpointsObject | undefined> {
+  async function writeVirtual(ref: Ref, { virtual: write }: Plan): Promise<SyncedObject | undefined> {
     if (!write) return undefined
-    const left = await virtual.write(ref, () => perform(options.virtual, ref, write))
+    const left = await virtual.write(ref, () => perform({ to: options.virtual, kind }, ref, write))
     observer.wrote('virtual', write.verb)
     if (!isAsSent(write, left)) again.add(nameOf(ref))
     return left
   }
 
-  async function writeHost(
-    ref: Ref,
-    { host: write, hostRef }: Plan,
-    current: EndpointsObject | undefined,
-  ): Promise<void> {
+  async function writeHost(ref: Ref, { host: write, hostRef }: Plan, current: SyncedObject | undefined): Promise<void> {
     if (!write || !hostRef) return
     try {
-      const left = await host.write(hostRef, () => perform(options.host, hostRef, write))
+      const left = await host.write(hostRef, () => perform({ to: options.host, kind }, hostRef, write))
       observer.wrote('host', write.verb)
       const needsHostUid = write.verb === 'create' && options.hostDeletePolicy === 'Propagate'
       if (needsHostUid || !isAsSent(write, left)) again.add(nameOf(ref))
@@ -251,12 +255,12 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   /** Sets the condition on the virtual object when the host rejects a write. */
   async function refuse(
     ref: Ref,
-    current: EndpointsObject | undefined,
+    current: SyncedObject | undefined,
     syncFailure: SyncFailure,
     unresolved?: string,
   ): Promise<never> {
     const latest = virtual.get(ref) ?? current
-    const mark = (object: EndpointsObject) => {
+    const mark = (object: SyncedObject) => {
       const failed = withCondition(object, syncFailure, now())
       return unresolved === undefined ? failed : withUnresolved(failed, unresolved, now())
     }
@@ -266,7 +270,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     return report(ref, current, syncFailure)
   }
 
-  async function report(ref: Ref, current: EndpointsObject | undefined, syncFailure: SyncFailure): Promise<never> {
+  async function report(ref: Ref, current: SyncedObject | undefined, syncFailure: SyncFailure): Promise<never> {
     observer.syncFailure(ref, syncFailure)
     const reason = syncFailure.reason === 'PatchFailed' ? 'PatchFailed' : 'SyncError'
     if (options.reportToTenant)

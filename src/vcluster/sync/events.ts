@@ -1,12 +1,15 @@
 // Records sync failures as Events on the virtual object, deduplicated and rate limited.
 
 import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
 import { type Json, type Ref, timestamp } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { Event } from './kinds.ts'
 import { hashOf } from './sync-annotations.ts'
 
 export type EventsOptions = {
+  /** The kind of the objects that the Events are about. */
+  readonly kind: Kind
   readonly resources: Resources
   readonly instance: string
   readonly now: () => number
@@ -24,11 +27,13 @@ export interface Events {
   record(about: About, reason: string, message: string): Promise<void>
 }
 
-export function openEvents({ resources, instance, now, failed }: EventsOptions): Events {
+export function openEvents({ kind, resources, instance, now, failed }: EventsOptions): Events {
   const recorded = new Map<string, Recorded>()
   return {
     async record({ ref, uid = '' }, reason, message) {
-      const key = hashOf(`${ref.namespace}/${ref.name}/${uid}/${reason}/${message}`)
+      const key = hashOf(
+        `${kind.kind === 'Endpoints' ? '' : `${kind.kind}/`}${ref.namespace}/${ref.name}/${uid}/${reason}/${message}`,
+      )
       const before = recorded.get(key)
       if (before) before.count++
       if (before && now() - before.last < repeatAfter) return
@@ -41,7 +46,7 @@ export function openEvents({ resources, instance, now, failed }: EventsOptions):
         apiVersion: 'v1',
         kind: 'Event',
         metadata: { name: one.name, namespace: ref.namespace },
-        involvedObject: { apiVersion: 'v1', kind: 'Endpoints', ...ref, ...(uid ? { uid } : {}) },
+        involvedObject: { apiVersion: kind.apiVersion, kind: kind.kind, ...ref, ...(uid ? { uid } : {}) },
         reason,
         message: message.slice(0, 1024),
         type: 'Warning',

@@ -72,6 +72,66 @@ export const Endpoints: Kind = defineKind({
   },
 })
 
+const endpointConditions = struct('Whether the endpoint accepts traffic.', {
+  ready: flag('It accepts new connections.'),
+  serving: flag('It accepts connections, also while it terminates.'),
+  terminating: flag('It is being deleted.'),
+})
+const endpoint = struct(
+  'Addresses of one backend.',
+  {
+    addresses: list(text('An address.'), 'Its addresses, which are equivalent.'),
+    conditions: endpointConditions,
+    hostname: text('Name of the endpoint.'),
+    nodeName: text('The node of the endpoint.'),
+    zone: text('The zone of the endpoint.'),
+    hints: struct('Hints for routing.', {
+      forZones: list(struct('A zone.', { name: text('Its name.') }), 'Zones that should use the endpoint.'),
+      forNodes: list(struct('A node.', { name: text('Its name.') }), 'Nodes that should use the endpoint.'),
+    }),
+    deprecatedTopology: mapOf(text('A value.'), 'Topology of the old API.'),
+    targetRef: objectReference,
+  },
+  ['addresses'],
+)
+const slicePort = struct('A port.', {
+  name: text('Name of the port.'),
+  port: integer('Number of the port.'),
+  protocol: text('TCP, UDP or SCTP.'),
+  appProtocol: text('The application protocol.'),
+})
+type SliceEndpoint = Static<typeof endpoint>
+export type EndpointSliceObject = Resource & {
+  readonly addressType?: string
+  readonly endpoints?: readonly SliceEndpoint[]
+  readonly ports?: readonly Static<typeof slicePort>[]
+}
+/** An object that the syncer copies to the host. Which fields it has depends on its kind. */
+export type SyncedObject = EndpointsObject & EndpointSliceObject
+
+export const EndpointSlice: Kind = defineKind({
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  namespaced: true,
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
+  singular: 'endpointslice',
+  description: 'EndpointSlice lists some addresses of a service.',
+  fields: {
+    addressType: text('IPv4, IPv6 or FQDN.'),
+    endpoints: list(endpoint, 'The backends.'),
+    ports: list(slicePort, 'Ports of all backends.'),
+  },
+  sample: {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'nginx-1', namespace: 'default', labels: { 'kubernetes.io/service-name': 'nginx' } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['10.0.0.1'] }],
+    ports: [{ port: 80 }],
+  },
+})
+
 export type ServiceObject = Resource<{ readonly selector?: { readonly [label: string]: string } }>
 
 export const Service: Kind = defineKind({
@@ -159,4 +219,4 @@ export const Lease: Kind = defineKind({
 })
 
 /** The kinds of a test server for the syncer. */
-export const clusterKinds: readonly Kind[] = [Endpoints, Service, ConfigMap, Secret, Event, Lease]
+export const clusterKinds: readonly Kind[] = [Endpoints, EndpointSlice, Service, ConfigMap, Secret, Event, Lease]

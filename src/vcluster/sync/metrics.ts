@@ -2,16 +2,15 @@
 
 import type { ApiError } from '../../api/errors.ts'
 import { type Metrics, openMetrics } from '../../serving/metrics.ts'
-import type { EndpointSync } from './endpoints-controller.ts'
 import type { Orphans } from './orphans.ts'
-import type { OpenSyncOptions } from './sync.ts'
+import type { OpenSyncOptions, Syncer } from './sync.ts'
 
 type Observer = OpenSyncOptions['observer']
 
 const fine = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 /** `running` returns the active syncer, or undefined while another instance leads. */
-export function observeSync(running: () => EndpointSync | undefined): {
+export function observeSync(running: () => Syncer | undefined): {
   readonly metrics: Metrics
   readonly observer: Omit<Observer, 'failed' | 'syncFailure'>
   readonly failed: (error: unknown) => void

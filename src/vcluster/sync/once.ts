@@ -5,18 +5,18 @@ import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { writeYaml } from '../../api/codec.ts'
 import type { Json } from '../../api/object.ts'
+import { isSyncEnabled } from '../config/schema.ts'
 import { MissingApiError } from './api-errors.ts'
-import type { EndpointSync } from './endpoints-controller.ts'
 import { describeError } from './failure.ts'
 import { type Opened, type OptionsFor, timeoutOf } from './flags.ts'
 import { aborted } from './reload.ts'
 import { type DryRunWrite, dryRunClient } from './scoped-client.ts'
-import { openSync } from './sync.ts'
+import { openSync, type Syncer } from './sync.ts'
 
 /** Returns exit code 0 if everything is in sync, otherwise 1. */
 export async function syncOnce(opened: Opened, options: OptionsFor, signal: AbortSignal, log: Logger): Promise<number> {
   const { flags, config, io } = opened
-  if (!config.sync.toHost.endpoints.enabled) return 0
+  if (!isSyncEnabled(config)) return 0
   const timeUp = new AbortController()
   // This timer keeps the process alive, because nothing else may be pending between two retries.
   const timer = startTimer(() => timeUp.abort(), timeoutOf(flags.timeout) * 1000)
@@ -59,7 +59,7 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
   return failures.length || limit.aborted ? 1 : 0
 }
 
-async function hasRetries(sync: EndpointSync, tries: number): Promise<boolean> {
+async function hasRetries(sync: Syncer, tries: number): Promise<boolean> {
   const isWaiting = sync.failures().some(({ attempts }) => attempts < tries)
   if (isWaiting) await setTimeout(50)
   return isWaiting

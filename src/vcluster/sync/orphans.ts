@@ -2,17 +2,18 @@
 // Nothing removes them, because a mapping may come back.
 
 import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import type { EndpointSync } from './endpoints-controller.ts'
-import { Endpoints } from './kinds.ts'
+import { hostRefOf, type Vcluster } from './host-ref.ts'
 import { managedBy, virtualRefOf, virtualUidOf } from './sync-annotations.ts'
-import { hostRefOf, type Vcluster } from './translate.ts'
 
 /** The number of orphans by host namespace and virtual namespace. */
 export type Orphans = { readonly namespace: string; readonly from: string; readonly count: number }
 
 export type OrphanOptions = {
+  readonly kind: Kind
   readonly host: Resources
   readonly known: EndpointSync['known']
   readonly vcluster: Vcluster
@@ -21,7 +22,7 @@ export type OrphanOptions = {
 const pageSize = 500
 
 /** Searches all namespaces, or only the watched ones without permission for all. */
-export async function findOrphans({ host, known, vcluster }: OrphanOptions): Promise<readonly Orphans[]> {
+export async function findOrphans({ kind, host, known, vcluster }: OrphanOptions): Promise<readonly Orphans[]> {
   const counts = new Map<string, Orphans>()
   const count = (object: Resource) => {
     const from = virtualRefOf(object.metadata, vcluster.name)
@@ -35,7 +36,7 @@ export async function findOrphans({ host, known, vcluster }: OrphanOptions): Pro
     counts.set(key, { namespace, from: from.namespace, count: (counts.get(key)?.count ?? 0) + 1 })
   }
   try {
-    await eachPage(host, `${managedBy}=${vcluster.name}`, count)
+    await eachPage({ host, kind }, `${managedBy}=${vcluster.name}`, count)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 403) throw error
     for (const object of known.host()) count(object)
@@ -43,10 +44,14 @@ export async function findOrphans({ host, known, vcluster }: OrphanOptions): Pro
   return [...counts.values()].toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1))
 }
 
-async function eachPage(host: Resources, labelSelector: string, visit: (object: Resource) => void): Promise<void> {
+async function eachPage(
+  { host, kind }: Pick<OrphanOptions, 'host' | 'kind'>,
+  labelSelector: string,
+  visit: (object: Resource) => void,
+): Promise<void> {
   for (let next: string | undefined; ; ) {
     const options = { namespace: '', labelSelector, limit: pageSize, ...(next ? { continue: next } : {}) }
-    const page = await host.list(Endpoints, options)
+    const page = await host.list(kind, options)
     for (const { object } of page.items) visit(object)
     next = page.continue
     if (!next) return

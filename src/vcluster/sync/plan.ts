@@ -1,4 +1,4 @@
-// Plans the writes for one Endpoints from the state of both sides: ownership, merge, patches and address guard.
+// Plans the writes for one Endpoints or EndpointSlice from the state of both sides: ownership, merge, patches and address guard.
 // Does no I/O; endpoints-controller.ts does.
 
 import { canonical } from '../../api/codec.ts'
@@ -8,24 +8,27 @@ import type { Patched, Patcher } from '../patch/apply.ts'
 import { problemTexts } from '../patch/problem.ts'
 import type { ReferencedObject } from '../patch/reference.ts'
 import { type SyncFailure, withCondition, withoutConditions } from './condition.ts'
-import type { EndpointsObject } from './kinds.ts'
+import { hostRefOf, type Vcluster } from './host-ref.ts'
+import type { SyncedObject } from './kinds.ts'
 import { type Adopted, adoptedFrom, isEmpty, keptOnHost, baseOf as seenNow, withChanges } from './merge-metadata.ts'
 import { type Foreign, ownershipOf } from './ownership.ts'
 import { hashOf, hostUidAnnotation, readBase, syncMetadataOf, virtualUidOf, writeBase } from './sync-annotations.ts'
-import { hostRefOf, subsetsKey, toHost, translatedPods, type Vcluster } from './translate.ts'
+import type { SyncedKind } from './synced-kind.ts'
+import { toHost, translatedPods } from './translate.ts'
 
 /** The outcome for an object. */
 export type State = 'synced' | 'waiting' | 'host-owned' | 'skipped' | 'gone' | 'failed'
 
 export type ObservedState = {
   readonly ref: Ref
-  readonly virtual: EndpointsObject | undefined
-  /** The service of the same name. With a selector, the host's controller manages its endpoints. */
+  readonly virtual: SyncedObject | undefined
+  /** The service of the object. With a selector, the host's controller manages its endpoints. */
   readonly service: 'none' | 'selector' | 'plain'
-  readonly host: EndpointsObject | undefined
+  readonly host: SyncedObject | undefined
 }
 
 export type PlanTools = {
+  readonly synced: SyncedKind
   readonly vcluster: Vcluster
   readonly hostDeletePolicy: 'Recreate' | 'Propagate'
   readonly owner: OwnerReference | undefined
@@ -39,8 +42,8 @@ export type PlanTools = {
 }
 
 export type Write =
-  | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
-  | { readonly verb: 'delete'; readonly object: EndpointsObject }
+  | { readonly verb: 'create' | 'update'; readonly object: SyncedObject }
+  | { readonly verb: 'delete'; readonly object: SyncedObject }
 
 /** At most one write per side. */
 export type Plan = {
@@ -56,27 +59,30 @@ export type Plan = {
   readonly unresolvedReferences?: readonly string[]
 }
 
-export async function planEndpoints(observed: ObservedState, tools: PlanTools): Promise<Plan> {
+export async function planObject(observed: ObservedState, tools: PlanTools): Promise<Plan> {
   const { ref, virtual, host, service } = observed
   const hostRef = hostRefOf(ref, tools.vcluster)
-  // The Endpoints of the API server itself are never synced.
-  if (ref.namespace === 'default' && ref.name === 'kubernetes') return { state: 'skipped' }
-  const claim = { vcluster: tools.vcluster, ref, kind: 'Endpoints', uid: virtual?.metadata.uid }
+  const { synced } = tools
+  // The endpoints of the API server itself are never synced.
+  const isApiServer = ref.namespace === 'default' && (virtual ? synced.serviceOf(virtual) : ref.name) === 'kubernetes'
+  if (isApiServer) return { state: 'skipped' }
+  const claim = { vcluster: tools.vcluster, ref, kind: synced.kind.kind, uid: virtual?.metadata.uid }
   const owner = host && ownershipOf(host.metadata, claim)
   const drop = owner === 'ours' && host && !host.metadata.deletionTimestamp ? { host: remove(host) } : {}
   const at = hostRef ? { hostRef } : {}
   if (!virtual || virtual.metadata.deletionTimestamp) return { state: 'gone', ...at, ...drop }
-  if (service !== 'plain') {
-    const state = service === 'none' ? 'waiting' : 'host-owned'
-    // Remove the annotation first, or the removal would look like a deletion on the host.
-    return {
-      state,
-      first: 'virtual',
-      ...at,
-      ...changed(virtual, withoutConditions(clean(virtual, undefined, tools))),
-      ...drop,
-    }
-  }
+  /** Removes the annotation first, or the removal would look like a deletion on the host. */
+  const withdrawn = (state: State): Plan => ({
+    state,
+    first: 'virtual',
+    ...at,
+    ...changed(virtual, withoutConditions(clean(virtual, undefined, tools))),
+    ...drop,
+  })
+  if (synced.isManaged(virtual)) return withdrawn('skipped')
+  if (service !== 'plain') return withdrawn(service === 'none' ? 'waiting' : 'host-owned')
+  const refusal = synced.refusal(virtual)
+  if (refusal) return { ...failed(virtual, refusal, tools), ...at, ...drop }
   if (!hostRef) {
     const message = `namespace ${ref.namespace} has no entry in sync.toHost.namespaces.mappings.byName`
     return failed(virtual, { reason: 'NamespaceNotMapped', message }, tools)
@@ -85,6 +91,7 @@ export async function planEndpoints(observed: ObservedState, tools: PlanTools): 
   if (typeof owner === 'object') return { hostRef, ...failed(virtual, foreignFailure(owner, ref, hostRef), tools) }
   if (!host && tools.hostDeletePolicy === 'Propagate' && wasCreated(virtual, hostRef))
     return { state: 'gone', hostRef, virtual: remove(virtual) }
+  if (host && synced.needsNewObject(virtual, host)) return withdrawn('waiting')
   return { hostRef, ...(await syncToHost(virtual, host, { hostRef, tools })) }
 }
 
@@ -98,41 +105,43 @@ function foreignFailure({ reason, why }: Foreign, ref: Ref, hostRef: Ref): SyncF
   }
 }
 
-const remove = (object: EndpointsObject): Write => ({ verb: 'delete', object })
+const remove = (object: SyncedObject): Write => ({ verb: 'delete', object })
 
-function failed(virtual: EndpointsObject | undefined, syncFailure: SyncFailure, tools: PlanTools): Plan {
+function failed(virtual: SyncedObject | undefined, syncFailure: SyncFailure, tools: PlanTools): Plan {
   if (!virtual || virtual.metadata.deletionTimestamp) return { state: 'gone' }
   return { state: 'failed', syncFailure, ...changed(virtual, withCondition(virtual, syncFailure, tools.now())) }
 }
 
-const changed = (before: EndpointsObject, after: EndpointsObject): Pick<Plan, 'virtual'> =>
+const changed = (before: SyncedObject, after: SyncedObject): Pick<Plan, 'virtual'> =>
   before === after ? {} : { virtual: { verb: 'update', object: after } }
 
 type SyncToHostOptions = { readonly hostRef: Ref; readonly tools: PlanTools }
 
 /** `host` is ours, or absent. */
 async function syncToHost(
-  virtual: EndpointsObject,
-  host: EndpointsObject | undefined,
+  virtual: SyncedObject,
+  host: SyncedObject | undefined,
   { hostRef, tools }: SyncToHostOptions,
 ): Promise<Plan> {
   const merged = await adopt(virtual, host, tools)
   if ('syncFailure' in merged) return failed(virtual, merged.syncFailure, tools)
-  const { vcluster, isSyncedKey = defaultKeyPolicy } = tools
-  const object = toHost(merged, { host: hostRef, vcluster, isSyncedKey })
+  const { synced, vcluster, isSyncedKey = defaultKeyPolicy } = tools
+  const object = toHost(merged, { synced, host: hostRef, vcluster, isSyncedKey })
   const patched = await tools.patcher?.toHost({
     virtualObject: merged as unknown as JsonObject,
     hostObject: (host ?? null) as unknown as JsonObject | null,
     object: object as unknown as JsonObject,
-    translatedPods: translatedPods(merged, vcluster),
+    translatedPods: translatedPods(merged, synced, vcluster),
   })
-  const wanted = (patched?.object ?? object) as unknown as EndpointsObject
-  const problem = patched && problemOf(patched)
+  const wanted = (patched?.object ?? object) as unknown as SyncedObject
+  const problem = patched && problemOf(patched, synced)
   if (problem !== undefined) return failed(virtual, problem, tools)
-  const denied = deniedAddress(wanted, tools.denyReason)
+  const refusal = synced.refusal(wanted)
+  if (refusal) return failed(virtual, refusal, tools)
+  const denied = deniedAddress(wanted, tools)
   if (denied !== undefined) return failed(virtual, { reason: 'AddressRefused', message: denied }, tools)
   const owner = hostRef.namespace === tools.vcluster.namespace ? tools.owner : undefined
-  const write = hostWrite(finish(wanted, { merged, host, hostRef, tools }), host, owner)
+  const write = hostWrite(finish(wanted, { merged, host, hostRef, tools }), host, { owner, synced })
   // Store an edit of the host on the virtual side before recording it on the host. The next pass removes the condition.
   const { uid } = host?.metadata ?? {}
   const next = merged === virtual ? clean(merged, uid === undefined ? undefined : { uid, hostRef }, tools) : merged
@@ -148,10 +157,10 @@ async function syncToHost(
 
 /** The virtual object with the changes of the host, after the reverse patches. */
 async function adopt(
-  virtual: EndpointsObject,
-  host: EndpointsObject | undefined,
-  { patcher, isSyncedKey = defaultKeyPolicy }: PlanTools,
-): Promise<EndpointsObject | { readonly syncFailure: SyncFailure }> {
+  virtual: SyncedObject,
+  host: SyncedObject | undefined,
+  { synced, patcher, isSyncedKey = defaultKeyPolicy }: PlanTools,
+): Promise<SyncedObject | { readonly syncFailure: SyncFailure }> {
   // A new object of the same name does not inherit edits of the old one.
   const base = host && virtualUidOf(host.metadata) === virtual.metadata.uid ? readBase(host.metadata) : undefined
   const adopted = base && host ? adoptedFrom(host.metadata, virtual.metadata, base, isSyncedKey) : undefined
@@ -160,12 +169,12 @@ async function adopt(
   const reversed = await patcher.toVirtual({
     virtualObject: virtual as unknown as JsonObject,
     hostObject: host as unknown as JsonObject,
-    object: asOnHost(virtual, host, isSyncedKey) as unknown as JsonObject,
+    object: asOnHost(virtual, host, { isSyncedKey, synced }) as unknown as JsonObject,
     changes: { labels: new Set(Object.keys(adopted.labels)), annotations: new Set(Object.keys(adopted.annotations)) },
   })
-  const problem = problemOf(reversed)
+  const problem = problemOf(reversed, synced)
   if (problem !== undefined) return { syncFailure: problem }
-  const { metadata } = reversed.object as unknown as EndpointsObject
+  const { metadata } = reversed.object as unknown as SyncedObject
   // A patch of a whole map returns all keys. The unchanged ones keep their virtual values.
   const through = (part: 'labels' | 'annotations') =>
     Object.fromEntries(Object.keys(adopted[part]).map(key => [key, metadata[part]?.[key]]))
@@ -173,7 +182,7 @@ async function adopt(
 }
 
 /** Returns the same object if nothing changes. */
-function withAdopted(virtual: EndpointsObject, adopted: Adopted): EndpointsObject {
+function withAdopted(virtual: SyncedObject, adopted: Adopted): SyncedObject {
   const labels = withChanges(virtual.metadata.labels, adopted.labels)
   const annotations = withChanges(virtual.metadata.annotations, adopted.annotations)
   if (same(labels, virtual.metadata.labels ?? {}) && same(annotations, virtual.metadata.annotations ?? {}))
@@ -182,37 +191,39 @@ function withAdopted(virtual: EndpointsObject, adopted: Adopted): EndpointsObjec
 }
 
 /** The virtual object with the values of the host, which is the form that reverse patches expect. */
-function asOnHost(virtual: EndpointsObject, host: EndpointsObject, isSyncedKey: KeyPolicy): EndpointsObject {
-  const { subsets: _, ...rest } = virtual
+function asOnHost(
+  virtual: SyncedObject,
+  host: SyncedObject,
+  { isSyncedKey, synced }: { readonly isSyncedKey: KeyPolicy; readonly synced: SyncedKind },
+): SyncedObject {
   const crossing = (map: { readonly [key: string]: string } = {}) =>
     Object.fromEntries(Object.entries(map).filter(([key]) => isSyncedKey(key)))
   const { labels, annotations } = host.metadata
   return {
-    ...rest,
+    apiVersion: virtual.apiVersion,
+    kind: virtual.kind,
     metadata: { ...virtual.metadata, labels: crossing(labels), annotations: crossing(annotations) },
-    ...(host.subsets ? { subsets: host.subsets } : {}),
+    ...synced.content(host),
   }
 }
 
-const problemOf = ({ problem }: Patched): SyncFailure | undefined =>
-  problem && { reason: 'PatchFailed', ...problemTexts(problem) }
+const problemOf = ({ problem }: Patched, { setting }: SyncedKind): SyncFailure | undefined =>
+  problem && { reason: 'PatchFailed', ...problemTexts(problem, setting) }
 
 type FinishOptions = {
-  readonly merged: EndpointsObject
-  readonly host: EndpointsObject | undefined
+  readonly merged: SyncedObject
+  readonly host: SyncedObject | undefined
   readonly hostRef: Ref
   readonly tools: PlanTools
 }
 
 /** Restores names and sync metadata after the patches, keeps keys of the host, and stores the base of the next merge. */
-function finish(
-  { metadata, subsets }: EndpointsObject,
-  { merged, host, hostRef, tools }: FinishOptions,
-): EndpointsObject {
-  const { vcluster, isSyncedKey = defaultKeyPolicy } = tools
+function finish(wanted: SyncedObject, { merged, host, hostRef, tools }: FinishOptions): SyncedObject {
+  const { metadata } = wanted
+  const { synced, vcluster, isSyncedKey = defaultKeyPolicy } = tools
   const marks = syncMetadataOf(merged, hostRef, vcluster)
   const written = {
-    labels: { ...metadata.labels, ...marks.labels },
+    labels: { ...metadata.labels, ...synced.labels(merged, vcluster), ...marks.labels },
     annotations: { ...metadata.annotations, ...marks.annotations },
   }
   const kept = keptOnHost(host?.metadata, host && readBase(host.metadata), { isSyncedKey, written })
@@ -220,18 +231,18 @@ function finish(
   const annotations = { ...kept.annotations, ...written.annotations }
   const base = writeBase(seenNow(merged.metadata, { labels, annotations }, { isSyncedKey, written }))
   return {
-    apiVersion: 'v1',
-    kind: 'Endpoints',
+    apiVersion: synced.kind.apiVersion,
+    kind: synced.kind.kind,
     metadata: { ...hostRef, labels, annotations: { ...annotations, ...base } },
-    ...(subsets?.length ? { subsets } : {}),
+    ...synced.content(wanted),
   }
 }
 
 /** Returns undefined if the host object is up to date. */
 function hostWrite(
-  wanted: EndpointsObject,
-  current: EndpointsObject | undefined,
-  owner: OwnerReference | undefined,
+  wanted: SyncedObject,
+  current: SyncedObject | undefined,
+  { owner, synced }: { readonly owner: OwnerReference | undefined; readonly synced: SyncedKind },
 ): Write | undefined {
   const owners = current?.metadata.ownerReferences ?? []
   const isOwned = !owner || owners.some(({ uid }) => uid === owner.uid)
@@ -244,7 +255,7 @@ function hostWrite(
     isOwned &&
     same(wanted.metadata.labels, current.metadata.labels) &&
     same(wanted.metadata.annotations, current.metadata.annotations) &&
-    (same(wanted.subsets, current.subsets) || subsetsKey(wanted.subsets) === subsetsKey(current.subsets))
+    synced.isSameContent(wanted, current)
   if (isSame) return undefined
   const { managedFields: _, ...kept } = current.metadata
   return { verb: 'update', object: { ...wanted, metadata: { ...kept, ...metadata } } }
@@ -253,10 +264,10 @@ function hostWrite(
 const same = (a: unknown, b: unknown) => a === b || canonical((a ?? null) as Json) === canonical((b ?? null) as Json)
 
 /** Identifies the host object that was created for a virtual object. Hashed, because the tenant can read it. */
-const createdValue = ({ metadata: { uid } }: EndpointsObject, hostUid: string, { namespace, name }: Ref) =>
+const createdValue = ({ metadata: { uid } }: SyncedObject, hostUid: string, { namespace, name }: Ref) =>
   `${uid}/${hostUid}/${hashOf(`${namespace}/${name}`)}`
 /** False for copies of an object, which have its annotations, and for objects with a new host namespace. */
-function wasCreated(virtual: EndpointsObject, hostRef: Ref): boolean {
+function wasCreated(virtual: SyncedObject, hostRef: Ref): boolean {
   const mark = virtual.metadata.annotations?.[hostUidAnnotation]
   return mark !== undefined && mark === createdValue(virtual, mark.split('/')[1] ?? '', hostRef)
 }
@@ -264,7 +275,7 @@ function wasCreated(virtual: EndpointsObject, hostRef: Ref): boolean {
 type HostObject = { readonly uid: string; readonly hostRef: Ref }
 
 /** Removes the condition `Synced` and sets the annotation that distinguishes a deletion on the host from an object never created. */
-function clean(virtual: EndpointsObject, created: HostObject | undefined, tools: PlanTools): EndpointsObject {
+function clean(virtual: SyncedObject, created: HostObject | undefined, tools: PlanTools): SyncedObject {
   const fine = withCondition(virtual, undefined, tools.now())
   const { annotations = {} } = fine.metadata
   const mark =
@@ -276,12 +287,10 @@ function clean(virtual: EndpointsObject, created: HostObject | undefined, tools:
   }
 }
 
-function deniedAddress({ subsets = [] }: EndpointsObject, denyReason: PlanTools['denyReason']): string | undefined {
-  for (const [index, subset] of subsets.entries())
-    for (const key of ['addresses', 'notReadyAddresses'] as const)
-      for (const [at, { ip = '' }] of (subset[key] ?? []).entries()) {
-        const why = denyReason(ip)
-        if (why !== undefined) return `subsets[${index}].${key}[${at}].ip is ${why} (${ip.slice(0, 64)})`
-      }
+function deniedAddress(object: SyncedObject, { synced, denyReason }: PlanTools): string | undefined {
+  for (const [path, address] of synced.addresses(object)) {
+    const why = denyReason(address)
+    if (why !== undefined) return `${path} is ${why} (${address.slice(0, 64)})`
+  }
   return undefined
 }

@@ -11,12 +11,13 @@ import { type ReferencedObject, showReferenced } from '../patch/reference.ts'
 import { isForbidden, isNotFound } from './api-errors.ts'
 import { SyncFailureError } from './condition.ts'
 import { contentOf, type DataObject, writeCopy } from './copy-object.ts'
+import type { Vcluster } from './host-ref.ts'
 import { METADATA_PREFIX } from './names.ts'
 import { ownershipOf } from './ownership.ts'
 import { openReferencedKinds, type ReferencedKind, type ReferencedKindOptions } from './referenced-kinds.ts'
 import type { SyncReference } from './resolve-references.ts'
 import { importedAnnotation, syncMetadataOf } from './sync-annotations.ts'
-import { hostAnnotations, hostLabels, type Vcluster } from './translate.ts'
+import { hostAnnotations, hostLabels } from './translate.ts'
 
 export type ReferenceSyncOptions = ReferencedKindOptions & {
   readonly virtual: Resources

@@ -5,25 +5,23 @@ import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/config.ts'
 import { readConfig } from '../config/read.ts'
-import type { EndpointSync } from './endpoints-controller.ts'
+import { isSyncEnabled } from '../config/schema.ts'
 import type { Opened, OptionsFor } from './flags.ts'
-import { openSync } from './sync.ts'
+import { openSync, type Syncer } from './sync.ts'
 
 type ReloadOptions = {
   readonly opened: Opened
   readonly options: OptionsFor
   readonly signal: AbortSignal
   readonly log: Logger
-  readonly running: (sync: EndpointSync | undefined) => void
+  readonly running: (sync: Syncer | undefined) => void
 }
 
 /** Syncs until the signal aborts. Keeps the previous configuration while the file is invalid. */
 export async function syncWithReload({ opened, options, signal, log, running }: ReloadOptions): Promise<void> {
   let { config } = opened
   while (!signal.aborted) {
-    const sync = config.sync.toHost.endpoints.enabled
-      ? await openSync(options(config, signal)).catch(aborted)
-      : undefined
+    const sync = isSyncEnabled(config) ? await openSync(options(config, signal)).catch(aborted) : undefined
     running(sync)
     void sync?.ready.then(() => {
       if (!signal.aborted) log.info('initial sync: both clusters listed')

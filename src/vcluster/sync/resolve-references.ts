@@ -5,7 +5,7 @@ import type { ReferencedObject } from '../patch/reference.ts'
 import { referenceFailure } from './apply-write.ts'
 import { type SyncFailure, SyncFailureError, withUnresolved } from './condition.ts'
 import type { Events } from './events.ts'
-import type { EndpointsObject } from './kinds.ts'
+import type { SyncedObject } from './kinds.ts'
 import type { Plan } from './plan.ts'
 
 /** Syncs one object. Returns why there is no target, as a message for the tenant. Throws SyncFailureError if it is not allowed. */
@@ -40,7 +40,7 @@ export async function syncReferences(
 const distinct = (all: readonly ReferencedObject[]): Iterable<ReferencedObject> =>
   new Map(all.map(one => [`${one.apiVersion}/${one.kind}/${one.hostNamespace}/${one.hostName}`, one])).values()
 
-export type ReferenceState = { readonly current: EndpointsObject | undefined; readonly now: number }
+export type ReferenceState = { readonly current: SyncedObject | undefined; readonly now: number }
 
 /** Adds the condition about references to the plan, if the object is synced. */
 export function withReferences(plan: Plan, { unresolved }: SyncedReferences, { current, now }: ReferenceState): Plan {

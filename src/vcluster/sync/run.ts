@@ -9,7 +9,7 @@ import { ApiError } from '../../api/errors.ts'
 import { shutdownSignal } from '../../serving/shutdown-signal.ts'
 import { servePages } from '../../serving/status-listener.ts'
 import { parseKind } from '../config/reference-kinds.ts'
-import type { EndpointSync } from './endpoints-controller.ts'
+import { isSyncEnabled } from '../config/schema.ts'
 import { describeError } from './failure.ts'
 import type { Opened, OptionsFor } from './flags.ts'
 import { openHostDiscovery } from './host-discovery.ts'
@@ -17,6 +17,7 @@ import { holdLease } from './leader-election.ts'
 import { observeSync } from './metrics.ts'
 import { syncOnce } from './once.ts'
 import { syncWithReload } from './reload.ts'
+import type { Syncer } from './sync.ts'
 
 /** Resolves with the exit code. */
 export async function runSync(opened: Opened): Promise<number> {
@@ -24,8 +25,8 @@ export async function runSync(opened: Opened): Promise<number> {
   const log = pino({ level: flags['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
   const ending = new AbortController()
   void shutdownSignal().then(() => ending.abort())
-  if (!config.sync.toHost.endpoints.enabled) log.warn('endpoint sync is disabled, nothing to do')
-  let current: EndpointSync | undefined
+  if (!isSyncEnabled(config)) log.warn('endpoint sync is disabled, nothing to do')
+  let current: Syncer | undefined
   const { metrics, observer, failed, syncFailure } = observeSync(() => current)
   const discoverHost = openHostDiscovery({
     hostServer: opened.host.server,
@@ -76,7 +77,7 @@ export async function runSync(opened: Opened): Promise<number> {
   })
   if (flags.once || flags['dry-run']) return syncOnce(opened, options, ending.signal, log)
 
-  let listed: EndpointSync | undefined
+  let listed: Syncer | undefined
   // A replica that waits for the lease is ready.
   const isReady = () => (current ? current === listed : flags['leader-elect'])
   const checks = checksOf(isReady, ending.signal)

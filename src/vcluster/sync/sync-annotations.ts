@@ -32,7 +32,11 @@ const namespaceLabel = `${METADATA_PREFIX}namespace`
 type Map = { readonly [key: string]: string }
 
 /** Labels that name a deployment tool, not another syncer. */
-export const generalManagers = new Set(['app.kubernetes.io/managed-by', 'endpoints.kubernetes.io/managed-by'])
+export const generalManagers = new Set([
+  'app.kubernetes.io/managed-by',
+  'endpoints.kubernetes.io/managed-by',
+  'endpointslice.kubernetes.io/managed-by',
+])
 
 export function syncMetadataOf(
   virtual: Resource,

@@ -11,10 +11,14 @@ import type { KindName } from '../config/reference-kinds.ts'
 import { openPatcher, type Patched, type Patcher } from '../patch/apply.ts'
 import type { Patch } from '../patch/patch.ts'
 import { openSandbox, type Sandbox } from '../patch/sandbox.ts'
+import { endpointSlicesKind } from './endpoint-slices-kind.ts'
 import { type EndpointSync, type Observer, startEndpointSync } from './endpoints-controller.ts'
+import { endpointsKind } from './endpoints-kind.ts'
 import type { DiscoverHost, HostInfo } from './host-discovery.ts'
 import { findOrphans, type Orphans } from './orphans.ts'
+import type { State } from './plan.ts'
 import { openReferenceSync } from './reference-sync.ts'
+import type { SyncedKind } from './synced-kind.ts'
 import { objectProblem } from './validate-endpoints.ts'
 
 export type OpenSyncOptions = {
@@ -49,8 +53,11 @@ export type OpenSyncOptions = {
   }
 }
 
+/** The syncs of all enabled kinds. */
+export type Syncer = Omit<EndpointSync, 'known'>
+
 /** Resolves after the first discovery of the host. Retries while the host is unreachable. */
-export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> {
+export async function openSync(options: OpenSyncOptions): Promise<Syncer> {
   const { config, name, namespace, host } = options
   const { endpoints, namespaces, configMaps, secrets } = config.sync.toHost
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
@@ -70,42 +77,49 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
     importAllow: options.importAllow,
     isSyncedKey,
   })
-  const sandbox = endpoints.patches.length ? await startSandbox(options) : undefined
-  const patcher = sandbox
-    ? observed(
-        openPatcher({
-          patches: endpoints.patches as readonly Patch[],
-          vcluster: { name, namespace, config: config as unknown as JsonObject },
-          ...(map ? { multiNamespace: map } : {}),
-          sandbox,
-          isImportedByName: references.isImportedByName,
-          validate: object => [objectProblem(object)].filter(problem => problem !== undefined),
-        }),
-        options,
-      )
-    : undefined
+  const syncedKinds = [endpointsKind, endpointSlicesKind].filter(({ setting }) => config.sync.toHost[setting].enabled)
+  const patchesOf = ({ setting }: SyncedKind) => config.sync.toHost[setting].patches as readonly Patch[]
+  const sandbox = syncedKinds.some(synced => patchesOf(synced).length) ? await startSandbox(options) : undefined
+  const patcherFor = (synced: SyncedKind) =>
+    sandbox && patchesOf(synced).length
+      ? observed(
+          openPatcher({
+            patches: patchesOf(synced),
+            vcluster: { name, namespace, config: config as unknown as JsonObject },
+            ...(map ? { multiNamespace: map } : {}),
+            sandbox,
+            isImportedByName: references.isImportedByName,
+            validate: object => [objectProblem(object)].filter(problem => problem !== undefined),
+          }),
+          options,
+        )
+      : undefined
   const guardOf = ({ addresses }: HostInfo) =>
     addressGuard({ allowed: endpoints.allowedCIDRs, denied: endpoints.deniedCIDRs, apiServer: addresses })
   let guard = guardOf(known)
-  const sync = startEndpointSync({
-    ...options,
-    vcluster,
-    hostNamespaces: map ? (map.hostNamespaces ?? ['']) : [namespace],
-    hostDeletePolicy: endpoints.hostDeletePolicy,
-    // A getter: a recreated Service is a new owner, and objects of the old owner are garbage collected.
-    get owner() {
-      return known.owner
-    },
-    denyReason: address => guard(address),
-    isSyncedKey,
-    patcher,
-    syncReference: references.sync,
-  })
+  const syncs = syncedKinds.map(synced => ({
+    kind: synced.kind,
+    sync: startEndpointSync({
+      ...options,
+      synced,
+      vcluster,
+      hostNamespaces: map ? (map.hostNamespaces ?? ['']) : [namespace],
+      hostDeletePolicy: endpoints.hostDeletePolicy,
+      // A getter: a recreated Service is a new owner, and objects of the old owner are garbage collected.
+      get owner() {
+        return known.owner
+      },
+      denyReason: address => guard(address),
+      isSyncedKey,
+      patcher: patcherFor(synced),
+      syncReference: references.sync,
+    }),
+  }))
   const update = (next: HostInfo) => {
     if (JSON.stringify(next) === JSON.stringify(known)) return
     known = next
     guard = guardOf(next)
-    sync.resyncAll()
+    for (const { sync } of syncs) sync.resyncAll()
   }
   const discoveryFailed = (error: unknown) => options.observer.failed('discover the host', error)
   const discovery = setInterval(
@@ -114,26 +128,45 @@ export async function openSync(options: OpenSyncOptions): Promise<EndpointSync> 
   ).unref()
   let isStopped = false
   const lookForOrphans = async () => {
-    await sync.ready
-    const what = 'find orphans'
-    const found = await withRetry(options, what, async () =>
-      isStopped ? [] : findOrphans({ host, known: sync.known, vcluster }),
+    await Promise.all(syncs.map(({ sync }) => sync.ready))
+    const found = await withRetry(options, 'find orphans', async () =>
+      isStopped
+        ? []
+        : Promise.all(syncs.map(({ kind, sync }) => findOrphans({ kind, host, known: sync.known, vcluster }))),
     )
-    if (!isStopped) options.observer.orphaned(found)
+    if (!isStopped) options.observer.orphaned(found.flat())
   }
   // Rejects only if it is stopped during a retry.
   lookForOrphans().catch(() => {})
-  return {
-    ...sync,
-    get depth() {
-      return sync.depth
-    },
-    async stop() {
+  return combined(
+    syncs.map(({ sync }) => sync),
+    async () => {
       isStopped = true
       clearInterval(discovery)
-      await sync.stop()
-      await patcher?.close()
+      await Promise.all(syncs.map(({ sync }) => sync.stop()))
+      await sandbox?.close()
     },
+  )
+}
+
+function combined(syncs: readonly EndpointSync[], stop: () => Promise<void>): Syncer {
+  return {
+    ready: Promise.all(syncs.map(({ ready }) => ready)).then(() => {}),
+    settled: async () => void (await Promise.all(syncs.map(sync => sync.settled()))),
+    failures: () => syncs.flatMap(sync => sync.failures()),
+    states: () => {
+      const counts = new Map<State, number>()
+      for (const sync of syncs)
+        for (const [state, count] of sync.states()) counts.set(state, (counts.get(state) ?? 0) + count)
+      return counts
+    },
+    resyncAll: () => {
+      for (const sync of syncs) sync.resyncAll()
+    },
+    get depth() {
+      return syncs.reduce((sum, { depth }) => sum + depth, 0)
+    },
+    stop,
   }
 }
 

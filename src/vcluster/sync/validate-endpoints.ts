@@ -1,6 +1,6 @@
-// Validates the type of every Endpoints field, because a patch may return anything.
+// Validates the type of every field of Endpoints and EndpointSlices, because a patch may return anything.
 
-import { isObject } from '../../api/object.ts'
+import { isObject, type JsonObject } from '../../api/object.ts'
 
 type Check = (value: unknown, at: string) => string | undefined
 
@@ -46,10 +46,30 @@ const nameOf = (value: unknown) => (value === null ? 'null' : Array.isArray(valu
 const text = is('string')
 const address = fields({ ip: text, hostname: text, nodeName: text, targetRef: map(text) }, ['ip'])
 const port = fields({ name: text, port: is('number'), protocol: text, appProtocol: text }, ['port'])
-const check = fields({
-  metadata: fields({ labels: map(text), annotations: map(text) }),
+const metadata = fields({ labels: map(text), annotations: map(text) })
+const checkEndpoints = fields({
+  metadata,
   subsets: each(fields({ addresses: each(address), notReadyAddresses: each(address), ports: each(port) })),
 })
+const names = each(fields({ name: text }))
+const endpoint = fields(
+  {
+    addresses: each(text),
+    conditions: map(is('boolean')),
+    hostname: text,
+    nodeName: text,
+    zone: text,
+    hints: fields({ forZones: names, forNodes: names }),
+    deprecatedTopology: map(text),
+    targetRef: map(text),
+  },
+  ['addresses'],
+)
+const slicePort = fields({ name: text, port: is('number'), protocol: text, appProtocol: text })
+const checkSlice = fields({ metadata, addressType: text, endpoints: each(endpoint), ports: each(slicePort) }, [
+  'addressType',
+])
 
 /** Returns undefined if the object is valid. */
-export const objectProblem = (object: unknown): string | undefined => check(object, '')
+export const objectProblem = (object: JsonObject): string | undefined =>
+  (object['kind'] === 'EndpointSlice' ? checkSlice : checkEndpoints)(object, '')
