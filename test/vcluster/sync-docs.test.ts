@@ -4,17 +4,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import type { Kind } from '../../src/api/kind.ts'
-import type { Resource } from '../../src/api/object.ts'
+import type { Json, Ref, Resource } from '../../src/api/object.ts'
 import type { Resources } from '../../src/api/resources.ts'
 import { readFlags } from '../../src/host/read-flags.ts'
 import { specialAddresses } from '../../src/vcluster/config/special-addresses.ts'
 import { reasons } from '../../src/vcluster/sync/condition.ts'
+import { endpointSlicesKind } from '../../src/vcluster/sync/endpoint-slices-kind.ts'
 import { startEndpointSync } from '../../src/vcluster/sync/endpoints-controller.ts'
 import { endpointsKind } from '../../src/vcluster/sync/endpoints-kind.ts'
 import { flags, timeoutOf, timeoutProblem } from '../../src/vcluster/sync/flags.ts'
+import { Endpoints } from '../../src/vcluster/sync/kinds.ts'
 import { holdLease } from '../../src/vcluster/sync/leader-election.ts'
 import { openReferenceSync } from '../../src/vcluster/sync/reference-sync.ts'
-import { endpoints, openCluster, people, until } from '../support/cluster.ts'
+import type { SyncedKind } from '../../src/vcluster/sync/synced-kind.ts'
+import { openCluster, people, until } from '../support/cluster.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
 type Rule = { readonly apiGroups: string[]; readonly resources: string[]; readonly verbs: string[] }
@@ -102,48 +105,33 @@ test('the permissions of the examples are sufficient, and none is unused', { tim
     host: confined(host.resources, rulesIn('examples/syncer/host.yaml'), used.host),
   }
   const failures: unknown[] = []
-  const observer = {
-    wrote: () => {},
-    lag: () => {},
-    failed: (_: string, error: unknown) => void failures.push(error),
-    syncFailure: () => {},
-  }
   const vcluster = { name: 'vc', namespace: 'team' }
-  const sync = startEndpointSync({
-    ...sides,
-    vcluster,
-    hostNamespaces: ['team'],
-    synced: endpointsKind,
-    hostDeletePolicy: 'Propagate',
-    owner: undefined,
-    denyReason: ip => (ip === '10.6.6.6' ? 'bad' : undefined),
-    now: Date.now,
-    reportToTenant: true,
-    instance: 'test',
-    random: () => 0,
-    ticks: () => performance.now(),
-    observer,
-  })
-  t.after(() => sync.stop())
-  const hostAt = (name: string) => ({ namespace: 'team', name: `${name}-x-default-x-vc` })
-  for (const name of ['one', 'two', 'three']) {
-    await v.service(name)
-    const subsets = [{ addresses: [{ ip: name === 'three' ? '10.6.6.6' : '10.0.0.1' }], ports: [{ port: 1 }] }]
-    await v.create(endpoints(name, { subsets }))
+  for (const name of ['one', 'two', 'three']) await v.service(name)
+  for (const synced of [endpointsKind, endpointSlicesKind]) {
+    const sync = startEndpointSync({
+      ...sides,
+      synced,
+      vcluster,
+      hostNamespaces: ['team'],
+      hostDeletePolicy: 'Propagate',
+      owner: undefined,
+      denyReason: ip => (ip === '10.6.6.6' ? 'bad' : undefined),
+      now: Date.now,
+      reportToTenant: true,
+      instance: 'test',
+      random: () => 0,
+      ticks: () => performance.now(),
+      observer: {
+        wrote: () => {},
+        lag: () => {},
+        failed: (_, error) => void failures.push(error),
+        syncFailure: () => {},
+      },
+    })
+    t.after(() => sync.stop())
+    await exercise(synced, virtual.resources, host.resources)
+    await sync.stop()
   }
-  await until('both', async () => (await h.get(hostAt('one'))) && (await h.get(hostAt('two'))))
-  await h.patch(hostAt('one'), { metadata: { labels: { a: 'b' } }, subsets: [] })
-  await until('the edit', async () => (await v.get({ namespace: 'default', name: 'one' }))?.metadata.labels?.['a'])
-  await until(
-    'the mark',
-    async () =>
-      (await v.get({ namespace: 'default', name: 'two' }))?.metadata.annotations?.['vcluster.platform.sh/host-uid'],
-  )
-  await h.remove(hostAt('two'))
-  await until('the deletion', async () => (await v.get({ namespace: 'default', name: 'two' })) === undefined)
-  await v.remove({ namespace: 'default', name: 'one' })
-  await until('gone', async () => (await h.get(hostAt('one'))) === undefined)
-  await sync.stop()
   await bringAll(sides, v, h, vcluster)
   const ending = new AbortController()
   const once = { resources: sides.host, at: { namespace: 'team', name: 'lease' }, identity: 'me' }
@@ -157,11 +145,36 @@ test('the permissions of the examples are sufficient, and none is unused', { tim
   const granted = (file: string) =>
     rulesIn(file).flatMap(({ resources, verbs }) => resources.flatMap(one => verbs.map(verb => `${verb} ${one}`)))
   // Asked for only at the start, by sync.ts, or again after a restart, or not for every kind.
-  const elsewhere = ['get services', 'get endpoints', 'get events', 'patch events']
+  const elsewhere = ['get services', 'get endpoints', 'get endpointslices', 'get events', 'patch events']
   const missing = (side: 'virtual' | 'host') =>
     granted(`examples/syncer/${side}.yaml`).filter(one => !used[side].has(one) && !elsewhere.includes(one))
   assert.deepEqual([missing('virtual'), missing('host')], [[], []])
 })
+
+/** Creations, edits of the host, refusals and deletions on both sides. */
+async function exercise({ kind }: SyncedKind, virtual: Resources, host: Resources): Promise<void> {
+  const get = async (side: Resources, ref: Ref) => (await side.get(kind, ref).catch(() => undefined))?.object.metadata
+  const at = (name: string) => ({ namespace: 'default', name })
+  const hostAt = (name: string) => ({ namespace: 'team', name: `${name}-x-default-x-vc` })
+  for (const name of ['one', 'two', 'three'])
+    await virtual.create(kind, 'default', withAddress(kind, name, name === 'three' ? '10.6.6.6' : '10.0.0.1'))
+  await until('both', async () => (await get(host, hostAt('one'))) && (await get(host, hostAt('two'))))
+  const body = { metadata: { labels: { a: 'b' } }, ...(kind === Endpoints ? { subsets: [] } : { endpoints: [] }) }
+  await host.patch(kind, hostAt('one'), { type: 'merge', body })
+  await until('the edit', async () => (await get(virtual, at('one')))?.labels?.['a'])
+  await until('the mark', async () => (await get(virtual, at('two')))?.annotations?.['vcluster.platform.sh/host-uid'])
+  await host.delete(kind, hostAt('two'))
+  await until('the deletion', async () => (await get(virtual, at('two'))) === undefined)
+  await virtual.delete(kind, at('one'))
+  await until('gone', async () => (await get(host, hostAt('one'))) === undefined)
+}
+
+function withAddress({ apiVersion, kind }: Kind, name: string, ip: string): Json {
+  const metadata = { name, labels: { 'kubernetes.io/service-name': name } }
+  return kind === 'Endpoints'
+    ? { apiVersion, kind, metadata, subsets: [{ addresses: [{ ip }], ports: [{ port: 1 }] }] }
+    : { apiVersion, kind, metadata, addressType: 'IPv4', endpoints: [{ addresses: [ip] }], ports: [{ port: 1 }] }
+}
 
 type Side = ReturnType<typeof people>
 
