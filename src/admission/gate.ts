@@ -118,7 +118,7 @@ function uidsFor({ teamUid }: Teams, after: readonly Grant[], known: Uids) {
   const stale: { [team: string]: string } = {}
   for (const team of teamsIn(after)) {
     const now = teamUid(team)
-    const uid = known[team] ?? now
+    const uid = Object.hasOwn(known, team) ? known[team] : now
     if (uid !== undefined) kept[team] = uid
     if (now !== undefined && uid !== now) stale[team] = now
   }

@@ -15,13 +15,15 @@ export async function newGrants(after: Given, before: Given): Promise<readonly G
   const changed = changedGrants(after, before)
   if (changed.length === 0) return changed
   const rightsOf = await rightsOn(before)
-  const others = new Set(before.grants.flatMap(grant => (grant.type === 'object' ? [] : [keyOf(grant, before.uids)])))
+  const others = new Set(
+    before.grants.flatMap(grant => (grant.type === 'object' ? [] : [keyOf(grant, idOf(grant.to, before.uids))])),
+  )
   const added: Grant[] = []
   for (const [index, grant] of changed.entries()) {
     if (index % pieceOf === pieceOf - 1) await pause()
     if (grant.type === 'object')
-      added.push(...newVerbs(grant, [rightsOf(idOf(grant.to, after.uids)), rightsOf(everyone)]))
-    else if (!others.has(keyOf(grant, after.uids))) added.push(grant)
+      added.push(...newVerbs(grant, [...idsOf(grant.to, after.uids).map(rightsOf), rightsOf(everyone)]))
+    else if (!idsOf(grant.to, after.uids).some(id => others.has(keyOf(grant, id)))) added.push(grant)
   }
   return added
 }
@@ -30,8 +32,8 @@ export async function newGrants(after: Given, before: Given): Promise<readonly G
 function changedGrants(after: Given, before: Given): readonly Grant[] {
   const isKept = (at: number, was: number) => {
     const [next, old] = [after.grants[at], before.grants[was]]
-    if (!next || !old || next.to?.kind !== old.to?.kind || next.to?.name !== old.to?.name) return false
-    const isOtherTeam = next.to?.kind === 'team' && after.uids[next.to.name] !== before.uids[next.to.name]
+    if (!next || !old || idOf(next.to, {}) !== idOf(old.to, {})) return false
+    const isOtherTeam = next.to?.kind === 'team' && idOf(next.to, after.uids) !== idOf(old.to, before.uids)
     return !isOtherTeam && isSame(next, old)
   }
   let first = 0
@@ -48,19 +50,26 @@ function changedGrants(after: Given, before: Given): readonly Grant[] {
 const isSame = (one: Grant, other: Grant) =>
   one.type === 'object' && other.type === 'object'
     ? sameWords(one.verbs, other.verbs) && sameWords(one.subresources, other.subresources)
-    : keyOf(one, {}) === keyOf(other, {})
+    : keyOf(one, '') === keyOf(other, '')
 const sameWords = (one: readonly string[], other: readonly string[]) =>
   one.length === other.length && one.every((word, index) => word === other[index])
 
 /** The uid identifies a team. Without one, the name refers to any team with that name. */
 function idOf(to: Recipient | undefined, uids: Given['uids']): string {
   if (!to) return ''
-  return to.kind === 'team' ? `team ${to.name} ${uids[to.name] ?? ''}` : `${to.kind} ${to.name}`
+  return to.kind === 'team'
+    ? `${to.keysOnly ? 'keys' : 'team'} ${to.name} ${Object.hasOwn(uids, to.name) ? uids[to.name] : ''}`
+    : `${to.kind} ${to.name}`
 }
 
-function keyOf(grant: Grant, uids: Given['uids']): string {
-  const { field: _, to, ...what } = grant
-  return JSON.stringify([what, idOf(to, uids)])
+/** The recipients whose permissions this one has. Keys of a team have all permissions of the team, its members not those of keys. */
+const idsOf = (to: Recipient | undefined, uids: Given['uids']): readonly string[] =>
+  to?.keysOnly ? [idOf(to, uids), idOf({ kind: 'team', name: to.name }, uids)] : [idOf(to, uids)]
+
+/** `id`: of the recipient. */
+function keyOf(grant: Grant, id: string): string {
+  const { field: _, to: __, ...what } = grant
+  return JSON.stringify([what, id])
 }
 
 /** The grants of one recipient, and their rights: `verb` or `verb subresource`, where `*` means all. */

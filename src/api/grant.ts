@@ -4,8 +4,15 @@
 import type { Ref } from './object.ts'
 import type { RuleLike, Target } from './permissions.ts'
 
-/** The recipient of a grant. The user `*` is every authenticated user. */
-export type Recipient = { readonly kind: 'user' | 'group' | 'team'; readonly name: string }
+/**
+ * The recipient of a grant. The user `*` is every authenticated user. `keysOnly`: the keys of the team, without its members
+ * (D16).
+ */
+export type Recipient = {
+  readonly kind: 'user' | 'group' | 'team'
+  readonly name: string
+  readonly keysOnly?: true
+}
 
 /**
  * `field`: the path of the grant in the object. `to`: absent if it goes to future subjects with the name of the object.

@@ -27,8 +27,8 @@ export type PermissionVersions = {
   current(): number
   /** Whether a change since that version may affect the permissions of the caller. */
   isAffected(caller: Caller, since: number): boolean
-  /** Counts a change; `affects` absent: it may affect everybody. */
-  step(affects?: Affects): void
+  /** Counts a change that affects callers with one of these terms (candidates.ts). Absent: it may affect everybody. */
+  step(terms?: ReadonlySet<string>): void
 }
 
 /** Whether the caller may use a verb on one object, or on a subresource of it. */

@@ -57,6 +57,7 @@ export type ApiServer = {
   readonly callerOf: (owner: Owner) => Caller | undefined
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
+  readonly isCurrent: (caller: Caller) => boolean
   /** The expiry of an access key, if known. */
   readonly keyEnds: (key: string) => number | undefined
   readonly issuer: Issuer
@@ -255,6 +256,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     callerOf: explainer.callerOf,
     authorizer,
     authenticate,
+    isCurrent: authenticate.isCurrent,
     keyEnds,
     issuer,
     teamUid: name => teams.uidOf(name),

@@ -32,6 +32,8 @@ export type Access = {
   /** Details about the key in a refusal; undefined: none. */
   readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
   readonly permissionVersions: PermissionVersions
+  /** Whether the key of a caller is still valid, and gives the same identity. */
+  readonly isCurrent: (caller: Caller) => boolean
   /** Calls back when permissions may have changed. Returns a function that stops it. */
   readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
 }
@@ -225,8 +227,9 @@ export function writeCheck(
     caller: () => {
       const since = version
       version = versions.current()
-      if (authResult.caller && !versions.isAffected(authResult.caller, since)) return
-      if (!isSameCaller(latest().caller, authResult.caller)) throw permissionsChanged()
+      const { caller } = authResult
+      if (caller && access.isCurrent(caller) && !versions.isAffected(caller, since)) return
+      if (!isSameCaller(latest().caller, caller)) throw permissionsChanged()
     },
     target: checkTarget(access, authResult, question, kind),
   }

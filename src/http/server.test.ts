@@ -40,6 +40,7 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
       authorize: () => ({ answer: may() ? 'yes' : 'no', reason: '' }),
       decide: () => ({ allowed: true, reason: '' }),
     },
+    isCurrent: () => true,
     permissionVersions: { current: () => 0, isAffected: () => false, step: () => {} },
     permissionsChanged: () => () => {},
     warningFor: () => undefined,

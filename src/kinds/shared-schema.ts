@@ -194,10 +194,10 @@ export function sharedReaders({ spec }: Resource<Shared, unknown>): string[] {
   return terms
 }
 
-/** The username of a team's keys refers to the team (D16). */
+/** The username of a team belongs to its keys. Its members do not have it (D16). */
 export function userNamed(name: string): Recipient {
   const team = teamOfGroup(name)
-  return team === undefined ? { kind: 'user', name } : { kind: 'team', name: team }
+  return team === undefined ? { kind: 'user', name } : { kind: 'team', name: team, keysOnly: true }
 }
 
 /** The permissions that the owner and access entries grant (D60); with `only`, those to one recipient. */

@@ -40,7 +40,14 @@ export async function withCurrentPermissions<T>(
     check?.caller()
     const version = permissionVersions.current()
     const result = await run()
-    if (!check || !permissionVersions.isAffected(caller, version)) return result
+    if (!check) return result
+    try {
+      check.caller() // also notices a key that expired meanwhile
+      if (!permissionVersions.isAffected(caller, version)) return result
+    } catch (error) {
+      discard(result)
+      throw error
+    }
     discard(result)
   }
   throw permissionsChanged()

@@ -19,11 +19,20 @@ type Change = { readonly old: Resource; readonly next: Resource | undefined }
 export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
   const companions = () => ctx.admissions.get(kind)?.companions?.(old, next) ?? []
   const { revision } = await ctx.pending.track(kind, commitAll(ctx, [write], companions))
-  if (kind.rights && sharingOf(old) !== sharingOf(next)) ctx.permissionVersions.step()
+  if (kind.rights && sharingOf(old) !== sharingOf(next)) ctx.permissionVersions.step(affectedBy(kind, old, next))
   return revision
 }
 
-const sharingOf = (object: Resource | undefined) => JSON.stringify([object?.spec?.['owner'], object?.spec?.['access']])
+/** Whom the object grants permissions, and whether it is being deleted. */
+const sharingOf = (object: Resource | undefined) =>
+  object && JSON.stringify([object.spec?.['owner'], object.spec?.['access'], object.metadata.deletionTimestamp])
+
+/** Everybody, if the object is one that others refer to by name, such as a team, and goes. */
+function affectedBy(kind: Kind, old: Resource, next: Resource | undefined): ReadonlySet<string> | undefined {
+  const isGoing = !next || next.metadata.deletionTimestamp !== old.metadata.deletionTimestamp
+  if (!kind.readers || (isGoing && !kind.namespaced)) return undefined
+  return new Set([...kind.readers(old), ...(next ? kind.readers(next) : [])])
+}
 
 /** A companion that was committed without a change. */
 export type Written = { readonly verb: 'create' | 'update'; readonly kind: Kind; readonly document: Document }

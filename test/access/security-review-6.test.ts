@@ -2,84 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { send } from '../support/direct-http.ts'
-import { openDirectServer } from '../support/direct-server.ts'
 import { eventually } from '../support/wire.ts'
-
-const base = '/kubernetes/management/apis'
-const ours = `${base}/management.platform.sh/v1`
-const rbac = `${base}/rbac.authorization.k8s.io/v1`
-const secrets = `${ours}/namespaces/default/sharedsecrets`
-const group = 'management.platform.sh'
-const merge = 'application/merge-patch+json'
-
-type Answer = { readonly code: number; readonly body: Body }
-type Body = {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly annotations?: { [key: string]: string } }
-  readonly spec: { readonly key: string; readonly data?: { readonly [key: string]: string } }
-  readonly items: readonly Body[]
-  readonly message: string
-}
-
-async function openServer() {
-  const disk: { held: Promise<void> | undefined; waiting: number } = { held: undefined, waiting: 0 }
-  const { adminKey, handle, close } = await openDirectServer({
-    now: Date.now,
-    wrapStore: store =>
-      new Proxy(store, {
-        get: (target, name) => {
-          const value = Reflect.get(target, name) as unknown
-          if (name !== 'commit') return typeof value === 'function' ? value.bind(target) : value
-          return async (...args: Parameters<typeof target.commit>) => {
-            // Controllers keep running.
-            if (disk.held && args[0].some(({ key }) => key.bucket.includes('sharedsecrets'))) {
-              disk.waiting++
-              await disk.held
-            }
-            return target.commit(...args)
-          }
-        },
-      }),
-  })
-  const person =
-    (key: string) =>
-    async (method: string, url: string, body?: unknown, type?: string): Promise<Answer> => {
-      const headers = {
-        authorization: `Bearer ${key}`,
-        'content-type': type ?? (method === 'PATCH' ? merge : 'application/json'),
-      }
-      const answer = await send(handle, { method, url, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-      return { code: answer.code, body: JSON.parse(answer.text) as Body }
-    }
-  const ask = person(adminKey)
-  const admin = async (...args: Parameters<typeof ask>): Promise<Body> => {
-    const { code, body } = await ask(...args)
-    assert.ok(code < 300, `${args[0]} ${args[1]}: ${code} ${body.message}`)
-    return body
-  }
-  return {
-    disk,
-    person,
-    admin,
-    invite: async (user: string) => {
-      const { spec, metadata } = await admin('POST', `${ours}/ownedaccesskeys`, {
-        metadata: { name: user },
-        spec: { user },
-      })
-      return { name: metadata.name, ask: person(spec.key) }
-    },
-    /** Binds the rules to a user. Returns the name of role and binding. */
-    allow: async (user: string, ...rules: object[]) => {
-      const roleRef = { kind: 'ClusterRole', name: `role-of-${user}` }
-      await admin('POST', `${rbac}/clusterroles`, { metadata: { name: roleRef.name }, rules })
-      const subjects = [{ kind: 'User', name: user }]
-      await admin('POST', `${rbac}/clusterrolebindings`, { metadata: { name: roleRef.name }, roleRef, subjects })
-      return roleRef.name
-    },
-    close,
-  }
-}
-type Server = Awaited<ReturnType<typeof openServer>>
+import { group, openPeople, ours, type People, rbac, secrets } from './direct-people.ts'
 
 const many = (count: number, prefix: string) => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
 const turns = async (count: number) => {
@@ -87,13 +11,13 @@ const turns = async (count: number) => {
 }
 
 /** Makes the comparison with the permissions of a team take many turns of the event loop. */
-async function growTeam(ask: Server['admin'] | ReturnType<Server['person']>, team: string): Promise<void> {
+async function growTeam(ask: People['admin'] | ReturnType<People['person']>, team: string): Promise<void> {
   const access = [{ verbs: many(100, 'verb'), subresources: many(199, 'sub'), teams: [team] }]
   for (const name of many(9, `${team}-`)) await ask('POST', secrets, { metadata: { name }, spec: { access } })
 }
 
 test('a patch that is retried after a conflict copies nothing that its caller may not get', async t => {
-  const server = await openServer()
+  const server = await openPeople()
   const { promise, resolve: release } = Promise.withResolvers<void>()
   t.after(() => {
     release()
@@ -121,7 +45,7 @@ test('a patch that is retried after a conflict copies nothing that its caller ma
 
 describe('permissions that change while a long check runs', () => {
   test('a key of a team that is created again is not a key of the new team', async t => {
-    const server = await openServer()
+    const server = await openPeople()
     t.after(server.close)
     const mallory = await server.invite('mallory')
     await server.allow(
@@ -158,7 +82,7 @@ describe('permissions that change while a long check runs', () => {
       [
         'creates no key of a team',
         ['POST', 'ownedaccesskeys', { spec: { team: 'crew' } }],
-        async (server: Server) =>
+        async (server: People) =>
           (await server.admin('GET', `${ours}/ownedaccesskeys`)).items.some(
             ({ metadata }) => !/^(admin|mallory)$/.test(metadata.name),
           ),
@@ -166,12 +90,12 @@ describe('permissions that change while a long check runs', () => {
       [
         'does not join a team',
         ['PATCH', 'teams/crew', { spec: { users: ['mallory'] } }],
-        async (server: Server) =>
+        async (server: People) =>
           JSON.stringify((await server.admin('GET', `${ours}/teams/crew`)).spec).includes('mallory'),
       ],
     ] as const)
       test(`a user who ${what} ${wish}`, async t => {
-        const server = await openServer()
+        const server = await openPeople()
         t.after(server.close)
         const mallory = await server.invite('mallory')
         await server.allow('mallory', { verbs: ['create'], apiGroups: [group], resources: ['sharedsecrets'] })
@@ -190,7 +114,7 @@ describe('permissions that change while a long check runs', () => {
       })
 
   test('a user without roles binds none', async t => {
-    const server = await openServer()
+    const server = await openPeople()
     t.after(server.close)
     const mallory = await server.invite('mallory')
     const names = many(900, 'n')
@@ -225,7 +149,7 @@ describe('permissions that change while a long check runs', () => {
 })
 
 test('a secret follows its source for a team that was created again only if the author may read the source', async t => {
-  const server = await openServer()
+  const server = await openPeople()
   t.after(server.close)
   const mallory = await server.invite('mallory')
   const copies = `${ours}/namespaces/p-shop/projectsecrets`
@@ -266,7 +190,7 @@ test('a secret follows its source for a team that was created again only if the 
 })
 
 test('a token does not wait for the checks of other requests', async t => {
-  const server = await openServer()
+  const server = await openPeople()
   t.after(server.close)
   const [mallory, bob] = [await server.invite('mallory'), await server.invite('bob')]
   await server.allow('mallory', { verbs: ['create'], apiGroups: [group], resources: ['sharedsecrets'] })

@@ -239,6 +239,7 @@ export async function openFront(
       guard,
       audit,
       permissionVersions: unchanged,
+      isCurrent: () => true,
       permissionsChanged: () => () => {},
       warningFor: () => undefined,
       ownKey: () => undefined,

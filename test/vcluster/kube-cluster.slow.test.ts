@@ -81,7 +81,11 @@ const suites = [
   { file: 'e2e/sync.test.ts', only: '--dry-run prints', tests: 1 },
   { file: 'vcluster/reverse-patches.test.ts', only: 'runs once for an edit of its own', tests: 1 },
   { file: 'vcluster/sync-references.test.ts', only: 'resolves when the target appears', tests: 1 },
-  { file: 'vcluster/sync-slices.test.ts', only: 'get the name|follow changes|of the slice controller|another address type', tests: 4 },
+  {
+    file: 'vcluster/sync-slices.test.ts',
+    only: 'get the name|follow changes|of the slice controller|another address type',
+    tests: 4,
+  },
   { file: 'vcluster/sync-imports.test.ts', only: 'loses to an object of the tenant', tests: 1 },
   { file: 'e2e/sync-chaos.slow.test.ts', tests: 1, starts: 3 },
 ]

@@ -2,6 +2,7 @@
 
 import type { Affects, PermissionVersions } from '../../api/permissions.ts'
 import { forEachInSlices } from '../../api/time-slices.ts'
+import { ownTerms } from './visible-objects.ts'
 
 /** More changes at once are treated as one that affects everybody. */
 const maxChanges = 20
@@ -15,6 +16,11 @@ export function openPermissionChanges() {
   let isNotifying = false
   let version = 0
   const recent: Affects[] = []
+  const count = (affects: Affects) => {
+    version++
+    recent.push(affects)
+    if (recent.length > maxRecent) recent.shift()
+  }
   const versions: PermissionVersions = {
     current: () => version,
     isAffected: (caller, since) =>
@@ -23,11 +29,7 @@ export function openPermissionChanges() {
       (caller.impersonator !== undefined ||
         version - since > recent.length ||
         recent.slice(recent.length - (version - since)).some(affects => affects(caller))),
-    step: (affects = everybody) => {
-      version++
-      recent.push(affects)
-      if (recent.length > maxRecent) recent.shift()
-    },
+    step: terms => count(terms ? caller => ownTerms(caller).some(term => terms.has(term)) : everybody),
   }
 
   async function notify(): Promise<void> {
@@ -46,7 +48,7 @@ export function openPermissionChanges() {
   return {
     /** `affects`: whose permissions may have changed; absent: everybody's. */
     changed: (affects: Affects = everybody) => {
-      versions.step(affects)
+      count(affects)
       pending.push(affects)
       if (!isNotifying) void notify()
     },

@@ -19,7 +19,7 @@ export function openRuleCache<T>(teamUid: (team: string) => string | undefined):
       const known = byHolder.get(holder)
       if (known) return known
       // Written so that no name can pass for two. A team that was created again is another one (D61).
-      const teams = holder.groups.flatMap(group => {
+      const teams = [holder.username, ...holder.groups].flatMap(group => {
         const team = teamOfGroup(group)
         return team === undefined ? [] : [teamUid(team) ?? '']
       })

@@ -63,7 +63,8 @@ export function openVisible({ rbac, among, decide }: VisibleOptions): Visible {
 
 const none: Candidates = { terms: [], namespaces: [], refs: [] }
 
-const ownTerms = ({ username, groups }: Caller): string[] => [
+/** The terms of objects that refer to the caller. */
+export const ownTerms = ({ username, groups }: Caller): string[] => [
   userTerm(username),
   userTerm('*'),
   ...groups.flatMap(group => {

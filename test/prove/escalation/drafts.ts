@@ -91,7 +91,11 @@ export function subject({ chance }: Stage): Subject {
 }
 
 export const owner = ({ chance }: Stage): Owner =>
-  chance.is(0.35) ? { team: chance.pick(names.teams) } : { user: chance.pick(names.users) }
+  chance.weighted<() => Owner>([
+    [6, () => ({ team: chance.pick(names.teams) })],
+    [11, () => ({ user: chance.pick(names.users) })],
+    [1, () => ({ user: `platform:team:${chance.pick(names.teams)}` })],
+  ])()
 
 export function accessEntry({ chance }: Stage): AccessEntry {
   const { pick, some, is } = chance
@@ -100,7 +104,7 @@ export function accessEntry({ chance }: Stage): AccessEntry {
     ...(is(0.2) ? { subresources: [pick(['history', 'status', '*'])] } : {}),
     ...(is(0.6) ? { users: is(0.1) ? ['*'] : [pick(names.users)] } : {}),
     ...(is(0.5) ? { teams: [pick(names.teams)] } : {}),
-    ...(is(0.03) ? { users: [`platform:team:${pick(names.teams)}`] } : {}),
+    ...(is(0.1) ? { users: [`platform:team:${pick(names.teams)}`] } : {}),
   }
 }
 
