@@ -67,7 +67,7 @@ test('a license of the operator enables patches for every command that trusts it
   }
   const shown = await run(['license', 'inspect', file, '--license-trust', trust])
   assert.equal(shown.code, 0, shown.stderr)
-  assert.match(shown.stdout, /^id: l-7\nholder: Example Ltd\nkey: ed25519-[0-9a-f]{16}\nexpires: [^\n]+\nfeatures:\n/)
+  assert.match(shown.stdout, /^id: l-7\nholder: Example Ltd\nkey: ed25519-[0-9a-f]{16}\nexpires: "[^\n]+"\nfeatures:\n/)
   const sync = ['--name', 'vc', '-n', 'team', '--virtual-kubeconfig', at('none')]
   const { stderr } = await run(['vcluster', 'sync', '-f', at('vcluster.yaml'), ...sync, '--license', file])
   assert.match(stderr, /LicenseUnknownKey/)

@@ -1,7 +1,7 @@
 // `platform license inspect`, `keygen` and `issue`: checks licenses, and issues them with the operator's own key.
 
 import { writeYaml } from '../../api/codec.ts'
-import type { Json } from '../../api/object.ts'
+import { type Json, timestamp } from '../../api/object.ts'
 import { defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { readDuration } from '../../host/duration.ts'
 import { quoted } from '../../host/sanitize.ts'
@@ -76,7 +76,7 @@ export const licenseIssue = defineCommand({
     },
   ],
   flags: {
-    holder: { type: 'text', value: 'NAME', what: 'Who may use the license.', required: true },
+    holder: { type: 'text', value: 'NAME', what: 'Name of the licensee.', required: true },
     feature: {
       type: 'list',
       value: 'FEATURE',
@@ -111,8 +111,8 @@ export const licenseIssue = defineCommand({
       id: flags.id ?? Buffer.from(io.random(8)).toString('hex'),
       holder: flags.holder,
       features: [...new Set(features)],
-      ...(start === undefined ? {} : { notBefore: new Date(start).toISOString() }),
-      expires: new Date(end).toISOString(),
+      ...(start === undefined ? {} : { notBefore: timestamp(start) }),
+      expires: timestamp(end),
     }
     const text = issueLicense(terms, await readPrivateKey(flags.key, io))
     if (flags.out === undefined) io.out(text)
