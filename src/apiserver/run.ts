@@ -113,7 +113,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     burst: settings['limits.burst'],
     now,
   })
-  gaugeApiServer(metrics, storage.store, limits, guard)
+  gaugeApiServer(metrics, { store: storage.store, limits, guard, renewals: apiServer.renewals, now })
   const count = observeRequests(metrics)
   const checks = checksOf(storage, shuttingDown.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
