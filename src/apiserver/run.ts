@@ -156,7 +156,15 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
   const stopped = waitForShutdown() // before the ready line, because a supervisor may send a signal right after it
-  printFirstRun({ directory, listeners, certificates, ring, authenticate: apiServer.authenticate, print })
+  printFirstRun({
+    directory,
+    listeners,
+    certificates,
+    tlsCert: settings.tlsCert,
+    ring,
+    authenticate: apiServer.authenticate,
+    print,
+  })
   print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
   apiServer.registry.startIndex()
 
