@@ -109,8 +109,9 @@ function countsOf(of: readonly Seen[]): Counts {
   return { side, kind, ...Object.fromEntries(counts) } as Counts
 }
 
-/** A table for people. */
+/** A table for people; empty if there are no objects. */
 export function reportText({ objects }: SyncReport): string {
+  if (!objects.length) return ''
   const rows = [
     ['SIDE', 'KIND', ...results.map(result => result.toUpperCase())],
     ...objects.map(one => [one.side, one.kind, ...results.map(result => String(one[result]))]),
