@@ -16,6 +16,7 @@ import {
   expiryWarnings,
   isLiveWith,
   keyEndsWith,
+  renewalsWith,
 } from '../auth/authn/authenticate.ts'
 import { ownKeyWith } from '../auth/authn/denied-key-details.ts'
 import { openTeamIndex, type TeamIndex } from '../auth/authn/team-index.ts'
@@ -64,6 +65,8 @@ export type ApiServer = {
   /** Records that somebody read an object with its data. */
   readonly noteRead: (kind: Kind, document: Document) => void
   readonly warningFor: (caller: Caller) => string | undefined
+  /** Expiry in milliseconds of the keys that somebody has to renew. */
+  readonly renewals: () => Iterable<number>
   readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
@@ -267,6 +270,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
     warningFor: expiryWarnings({ keyIndex, now, lastActivity }),
+    renewals: renewalsWith({ keyIndex, lastActivity, isLive }),
     ownKey: ownKeyWith({ ends: accessKeys.ownKeyEnds, now }),
     ready,
     stop: () => {

@@ -1,45 +1,98 @@
 // Loads the certificate of `platform serve`, from files or from its own CA, and the CA that clients trust.
 
-import { existsSync } from 'node:fs'
+import type { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileProblem } from '../host/fs-errors.ts'
 import { authorityIn } from '../serving/authority.ts'
-import { fingerprint } from '../serving/certificate.ts'
-import { type CertificateSource, fileCertificate, ownCertificate } from '../serving/tls.ts'
+import { fingerprint, type Pair } from '../serving/certificate.ts'
+import { certificatesIn, pemOf, rootOf } from '../serving/certificate-chain.ts'
+import { type CertificateSource, fileCertificate, ownCertificate, pairProblems } from '../serving/tls.ts'
 import { type Settings, SettingsError } from './settings.ts'
 
+type CertificateFiles = Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsCa'>
+
 export type CertificateOptions = {
-  readonly settings: Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsSan'>
+  readonly settings: CertificateFiles & Pick<Settings, 'tlsSan'>
   /** The data directory. */
   readonly directory: string
   readonly now: () => number
   readonly failed: (what: string, error: unknown) => void
 }
 
-type WithCa = CertificateSource & { readonly ca: string }
+export type ServerCertificate = CertificateSource & {
+  /** For clients. undefined: neither the chain nor tlsCa contains it, so clients use the CAs of their machine. */
+  readonly ca: string | undefined
+}
 
 /** Throws SettingsError if the files are invalid. */
-export function openCertificate(options: CertificateOptions): WithCa {
+export function openCertificate(options: CertificateOptions): ServerCertificate {
   return options.settings.tlsCert ? fromFiles(options) : ofOwnCa(options)
 }
 
-function fromFiles({ settings, failed }: CertificateOptions): WithCa {
-  const { tlsCert: certificate, tlsKey: key } = settings
-  try {
-    const source = fileCertificate({
-      certificate,
-      key,
-      failed: error => failed('reloading the certificate', error),
-    })
-    return withCa(source, source.current.certificate)
-  } catch (error) {
-    const { path, message } = error as NodeJS.ErrnoException
-    throw new SettingsError([`tlsCert and tlsKey: ${path === undefined ? message : fileProblem(path, error)}`])
+function fromFiles({ settings, failed }: CertificateOptions): ServerCertificate {
+  const { ca } = readCertificate(settings)
+  const reloadFailed = (error: unknown) => failed('reloading the certificate', error)
+  const source = fileCertificate({ certificate: settings.tlsCert, key: settings.tlsKey, failed: reloadFailed })
+  const trusted = ca === undefined ? [] : certificatesIn(ca)
+  /** Clients that know only the fingerprint of the CA need it in the chain. */
+  const withAuthority = ({ certificate, key }: Pair): Pair => {
+    const chain = certificatesIn(certificate)
+    const isComplete = ca === undefined || chain.some(one => pemOf(one) === ca)
+    return { certificate: isComplete ? certificate : `${certificate.trimEnd()}\n${ca}`, key }
+  }
+  return {
+    get current() {
+      return withAuthority(source.current)
+    },
+    follow: changed =>
+      source.follow(pair => {
+        if (ca !== undefined && !trusted.includes(rootOf(certificatesIn(pair.certificate), trusted) as X509Certificate))
+          reloadFailed(
+            new Error(`another CA signed the new ${settings.tlsCert}: clients that trust the previous one reject it`),
+          )
+        changed(withAuthority(pair))
+      }),
+    stop: source.stop,
+    ca,
   }
 }
 
-function ofOwnCa({ settings, directory, now }: CertificateOptions): WithCa {
+/** Reads the files of tlsCert, tlsKey and tlsCa. Throws SettingsError with all problems. */
+export function readCertificate({ tlsCert, tlsKey, tlsCa }: CertificateFiles): {
+  readonly leaf: X509Certificate
+  readonly ca: string | undefined
+} {
+  const read = (setting: string, file: string) => {
+    try {
+      return readFileSync(file, 'utf8')
+    } catch (error) {
+      throw new SettingsError([`${setting}: ${fileProblem(file, error)}`])
+    }
+  }
+  const both = 'tlsCert and tlsKey'
+  const pair = { certificate: read(both, tlsCert), key: read(both, tlsKey) }
+  const problems = pairProblems(pair, { certificate: tlsCert, key: tlsKey })
+  if (problems.length) throw new SettingsError([`${both}: ${problems.join('; ')}`])
+  const trusted = tlsCa ? parse(read('tlsCa', tlsCa)) : []
+  if (tlsCa && !trusted.length) throw new SettingsError([`tlsCa: ${tlsCa} does not contain a PEM certificate`])
+  const chain = parse(pair.certificate)
+  const root = rootOf(chain, trusted)
+  if (tlsCa && !(root && trusted.includes(root)))
+    throw new SettingsError([`tlsCa: no certificate of ${tlsCa} signed ${tlsCert}`])
+  return { leaf: chain[0] as X509Certificate, ca: root && pemOf(root) }
+}
+
+function parse(text: string): readonly X509Certificate[] {
+  try {
+    return certificatesIn(text)
+  } catch {
+    return []
+  }
+}
+
+function ofOwnCa({ settings, directory, now }: CertificateOptions): ServerCertificate {
   const authority = authorityIn(directory, now())
   const kubeconfig = join(directory, 'admin.kubeconfig')
   if (authority.isNew && existsSync(kubeconfig))
@@ -47,14 +100,13 @@ function ofOwnCa({ settings, directory, now }: CertificateOptions): WithCa {
       `Created a new CA, ${fingerprint(authority.certificate)}. Clients still trust the previous one, and so does ${kubeconfig}: delete that file, and the next start writes it again.`,
     )
   const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...settings.tlsSan])
-  return withCa(ownCertificate(authority, [...names], now), authority.certificate)
+  const source = ownCertificate(authority, [...names], now)
+  return {
+    get current() {
+      return source.current
+    },
+    follow: source.follow,
+    stop: source.stop,
+    ca: authority.certificate,
+  }
 }
-
-const withCa = (source: CertificateSource, ca: string) => ({
-  get current() {
-    return source.current
-  },
-  follow: source.follow,
-  stop: source.stop,
-  ca,
-})

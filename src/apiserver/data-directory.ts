@@ -89,17 +89,17 @@ export function kubeconfig({
   key,
 }: {
   readonly server: string
-  readonly ca: string
+  /** undefined: clients use the CAs of their machine. */
+  readonly ca: string | undefined
   readonly key: string
 }): string {
-  const certificate = Buffer.from(ca).toString('base64')
+  const trust = ca === undefined ? '' : `\n    certificate-authority-data: ${Buffer.from(ca).toString('base64')}`
   return `apiVersion: v1
 kind: Config
 clusters:
 - name: platform
   cluster:
-    server: ${server}/kubernetes/management
-    certificate-authority-data: ${certificate}
+    server: ${server}/kubernetes/management${trust}
 users:
 - name: admin
   user:

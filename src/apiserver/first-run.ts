@@ -12,7 +12,9 @@ import { followAddress, kubeconfig, reachable } from './data-directory.ts'
 export type FirstRunOptions = {
   readonly directory: string
   readonly listeners: readonly Listener[]
-  readonly certificates: { readonly ca: string } | undefined
+  readonly certificates: { readonly ca: string | undefined } | undefined
+  /** The setting: the certificate file of the operator. */
+  readonly tlsCert: string
   /** The file or variable of the key ring. */
   readonly ring: { readonly from: string }
   readonly authenticate: Authenticate
@@ -24,7 +26,7 @@ export type FirstRunOptions = {
  * restore.
  */
 export function printFirstRun(options: FirstRunOptions): void {
-  const { directory, listeners, certificates, ring, authenticate, print } = options
+  const { directory, listeners, certificates, tlsCert, ring, authenticate, print } = options
   const secure = listeners.find(listener => listener.url.startsWith('https:'))
   const file = join(directory, 'admin.kubeconfig')
   const isFirst = isAdminKeyUnread(directory)
@@ -40,7 +42,7 @@ export function printFirstRun(options: FirstRunOptions): void {
       isFirst ? 'First start: created the administrator account.' : 'Wrote admin.kubeconfig again.',
       ...(secure && certificates
         ? [
-            `  CA fingerprint   ${fingerprint(certificates.ca)}`,
+            `  CA fingerprint   ${certificates.ca === undefined ? missingCa(tlsCert) : fingerprint(certificates.ca)}`,
             `  kubectl          kubectl --kubeconfig ${file} get teams`,
           ]
         : []),
@@ -51,3 +53,6 @@ export function printFirstRun(options: FirstRunOptions): void {
   }
   markAdminKeyRead(directory)
 }
+
+const missingCa = (file: string) =>
+  `unknown: ${file} does not contain the CA; if clients do not trust it already, append it or set --tls-ca`

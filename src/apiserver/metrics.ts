@@ -6,7 +6,20 @@ import type { Metrics } from '../serving/metrics.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Store } from '../storage/store.ts'
 
-export function gaugeApiServer(metrics: Metrics, store: Store, limits: InflightLimits, guard: UnknownKeyLimiter): void {
+type Sources = {
+  readonly store: Store
+  readonly limits: InflightLimits
+  readonly guard: UnknownKeyLimiter
+  /** Expiry in milliseconds of the keys that somebody has to renew. */
+  readonly renewals: () => Iterable<number>
+  readonly now: () => number
+}
+
+const hour = 3600 * 1000
+/** A fixed number of series, however many keys there are. */
+const horizons = [24, 168, 720]
+
+export function gaugeApiServer(metrics: Metrics, { store, limits, guard, renewals, now }: Sources): void {
   const started = Date.now() / 1000 - process.uptime()
   metrics.gauge('apiserver_storage_objects', 'Stored objects by resource.', () =>
     kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),
@@ -23,6 +36,23 @@ export function gaugeApiServer(metrics: Metrics, store: Store, limits: InflightL
     [{ reason: 'unknown_keys' }, guard.stats.refused],
   ])
   metrics.readCounter('platform_unknown_keys_total', 'Requests with an unknown key.', () => [[{}, guard.stats.failed]])
+  metrics.gauge(
+    'platform_access_keys_expiring',
+    'Valid access keys that expire within this time. Without keys that live for less than a day or that their use extends.',
+    () => {
+      const left = [...renewals()].map(end => end - now())
+      return horizons.map(hours => [{ within: `${hours}h` }, left.filter(one => one <= hours * hour).length])
+    },
+  )
+  metrics.gauge(
+    'platform_access_key_next_expiry_timestamp_seconds',
+    'Expiry of the access key of platform_access_keys_expiring that expires first, since the epoch in seconds.',
+    () => {
+      let next = Number.POSITIVE_INFINITY
+      for (const end of renewals()) next = Math.min(next, end)
+      return next === Number.POSITIVE_INFINITY ? [] : [[{}, next / 1000]]
+    },
+  )
   metrics.gauge('platform_store_revision', 'Newest revision of the store.', () => [[{}, store.revision]])
   metrics.gauge('process_resident_memory_bytes', 'Resident memory in bytes.', () => [[{}, process.memoryUsage.rss()]])
   metrics.readCounter('process_cpu_seconds_total', 'User and system CPU time in seconds.', () => {

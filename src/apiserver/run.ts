@@ -113,7 +113,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     burst: settings['limits.burst'],
     now,
   })
-  gaugeApiServer(metrics, storage.store, limits, guard)
+  gaugeApiServer(metrics, { store: storage.store, limits, guard, renewals: apiServer.renewals, now })
   const count = observeRequests(metrics)
   const checks = checksOf(storage, shuttingDown.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
@@ -156,7 +156,15 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
   const stopped = waitForShutdown() // before the ready line, because a supervisor may send a signal right after it
-  printFirstRun({ directory, listeners, certificates, ring, authenticate: apiServer.authenticate, print })
+  printFirstRun({
+    directory,
+    listeners,
+    certificates,
+    tlsCert: settings.tlsCert,
+    ring,
+    authenticate: apiServer.authenticate,
+    print,
+  })
   print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
   apiServer.registry.startIndex()
 

@@ -43,6 +43,10 @@ export const table = {
     what: 'Certificate file for HTTPS, reloaded when it changes. Default: issued by the built-in CA.',
   },
   tlsKey: { default: '', what: 'Key file that belongs to tlsCert.' },
+  tlsCa: {
+    default: '',
+    what: 'File with the CA that signed tlsCert, for clients. Default: the CA in the chain of tlsCert.',
+  },
   tlsSan: {
     default: [] as readonly string[],
     what: 'Additional names and addresses for the certificate of the built-in CA.',
@@ -264,6 +268,7 @@ const toList = (value: unknown) =>
 
 function checkTogether(settings: Settings, problems: string[]): void {
   if (Boolean(settings.tlsCert) !== Boolean(settings.tlsKey)) problems.push('tlsCert and tlsKey must be set together')
+  if (settings.tlsCa && !settings.tlsCert) problems.push('tlsCa requires tlsCert')
   if (settings.https === 'off' && settings.http === 'off')
     problems.push('https and http are both off; enable at least one')
   if (settings.http !== 'off' && !isLoopback(settings.http) && !settings.insecureHttp)

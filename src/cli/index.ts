@@ -20,6 +20,8 @@ const keys = () => import('./keys/access-key-lifecycle.ts')
 const teams = () => import('./teams/teams.ts')
 const questions = () => import('./access/can-i.ts')
 const vclusterFiles = () => import('./vcluster/config.ts')
+const previews = () => import('./vcluster/patch.ts')
+const licenses = () => import('./vcluster/license.ts')
 
 export const commands: readonly Row[] = [
   row('login', () => import('./login/login.ts'), 'login'),
@@ -62,11 +64,14 @@ export const commands: readonly Row[] = [
   row('who-can', questions, 'whoCan'),
   row('completion', () => import('./complete.ts'), 'completion'),
   row('vcluster validate', vclusterFiles, 'vclusterValidate'),
-  row('vcluster patch', () => import('./vcluster/patch.ts'), 'vclusterPatch'),
+  row('vcluster patch', previews, 'vclusterPatch'),
+  row('vcluster preview', previews, 'vclusterPreview'),
   row('vcluster test', () => import('./vcluster/test-cases.ts'), 'vclusterTest'),
   row('vcluster schema', vclusterFiles, 'vclusterSchema'),
   row('vcluster defaults', vclusterFiles, 'vclusterDefaults'),
-  row('license inspect', vclusterFiles, 'licenseInspect'),
+  row('license inspect', licenses, 'licenseInspect'),
+  row('license keygen', licenses, 'licenseKeygen'),
+  row('license issue', licenses, 'licenseIssue'),
   row('token revoke', tokens, 'tokenRevoke'),
   row('token rotate-key', tokens, 'tokenRotateKey'),
 ]

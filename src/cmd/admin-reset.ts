@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeAdminKey } from '../apiserver/bootstrap-admin.ts'
 import { buildApiServer } from '../apiserver/build.ts'
+import { readCertificate } from '../apiserver/certificate.ts'
 import { keyRingIn, kubeconfig, reachable } from '../apiserver/data-directory.ts'
 import { readSettings } from '../apiserver/settings.ts'
 import { UsageError } from '../host/command.ts'
@@ -26,6 +27,7 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
   const directory = resolve(settings.data)
   if (!existsSync(directory))
     throw new UsageError([`${directory} does not exist: set --data to the directory of an existing server`])
+  const own = settings.tlsCert ? readCertificate(settings) : undefined
   const storage = await openStorage({ engine: 'sqlite', directory, now: Date.now })
   try {
     const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
@@ -45,9 +47,10 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
     const key = await makeAdminKey(apiServer.internalClient, directory)
     apiServer.stop()
     await audit.close()
-    const [ca, file] = [join(directory, 'ca.crt'), join(directory, 'admin.kubeconfig')]
+    const [authority, file] = [join(directory, 'ca.crt'), join(directory, 'admin.kubeconfig')]
     const server = serverOf(settings.https, file)
-    if (existsSync(ca) && server) writeSecret(file, kubeconfig({ server, ca: readFileSync(ca, 'utf8'), key }))
+    if (server && (own || existsSync(authority)))
+      writeSecret(file, kubeconfig({ server, ca: own ? own.ca : readFileSync(authority, 'utf8'), key }))
     console.log(
       `The new administrator key is in ${join(directory, 'admin.key')}. Earlier keys are still valid: list them with kubectl get ownedaccesskeys and delete those you no longer need.`,
     )

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { UsageError } from '../host/command.ts'
+import { issueCertificate, makeAuthority } from '../serving/certificate.ts'
 import { configCheck } from './config-check.ts'
 
 const full = `apiVersion: config.platform.sh/v1
@@ -85,4 +86,36 @@ test('config check prints the settings if all named files are valid', async cont
   const given = file('gateway.yaml', internalClient)
   assert.equal(await problemsOf(['--gateway-config', given]), '')
   assert.match(String(log.mock.calls[0]?.arguments[0]), new RegExp(`^gateway\\.config: ${given}$`, 'm'))
+})
+
+test('certificates, keys and the master key are opened: unreadable, mismatching and expired ones are reported', async context => {
+  const file = openFiles(context)
+  context.mock.method(console, 'log', () => {})
+  const year = 365 * 24 * 3600 * 1000
+  const authority = makeAuthority(Date.now())
+  const [one, two] = [0, 0].map(() => issueCertificate(authority, ['localhost'], Date.now())) as [
+    ReturnType<typeof issueCertificate>,
+    ReturnType<typeof issueCertificate>,
+  ]
+  const old = issueCertificate(authority, ['localhost'], Date.now() - 2 * year)
+  const tls = (certificate: string, key: string) => ['--tls-cert', certificate, '--tls-key', key]
+  const [cert, key] = [file('one.crt', one.certificate), file('one.key', one.key)]
+  assert.equal(await problemsOf(tls(cert, key)), '')
+  for (const [args, expected] of [
+    [tls(file('none.crt'), key), /^tlsCert and tlsKey: cannot read \S+none\.crt: there is no such file$/],
+    [tls(cert, file('two.key', two.key)), /^tlsCert and tlsKey: \S+one\.crt and \S+two\.key do not match/],
+    [tls(file('old.crt', old.certificate), file('old.key', old.key)), /^tlsCert: \S+old\.crt expired at \d{4}-/],
+    [[...tls(cert, key), '--tls-ca', file('none.crt')], /^tlsCa: cannot read \S+none\.crt: there is no such file$/],
+    [[...tls(cert, key), '--tls-ca', key], /^tlsCa: \S+one\.key does not contain a PEM certificate$/],
+    [['--tls-ca', cert], /^tlsCa requires tlsCert$/],
+    [['--master-key', file('none.key')], /^masterKey: cannot read \S+none\.key: there is no such file$/],
+    [['--master-key', file('junk.key', 'plat_secret')], /^masterKey: /],
+    [['--master-key', 'env:NOT_SET'], /^masterKey: the environment variable NOT_SET is not set$/],
+  ] as const) {
+    const problems = await problemsOf(args)
+    assert.match(problems, expected)
+    assert.doesNotMatch(problems, /plat_secret|PRIVATE/)
+  }
+  const several = await problemsOf([...tls(file('none.crt'), key), '--master-key', file('none.key')])
+  assert.equal(several.split('\n').length, 2)
 })

@@ -69,7 +69,7 @@ export const adminReset = withSettings({
   words: 'admin reset',
   what: 'Create a new administrator key; the server must be stopped.',
   example: '',
-  uses: [...stored, 'https', ...audited],
+  uses: [...stored, 'https', 'tlsCert', 'tlsKey', 'tlsCa', ...audited],
   load: async () => (await import('./admin-reset.ts')).adminReset,
 })
 export const auditHash = withSettings({

@@ -32,6 +32,7 @@ export const vclusterSync = defineCommand({
   run: async ({ flags }, io) => {
     const problems = [
       timeoutProblem(flags.timeout),
+      flags.output !== undefined && (!flags.once || flags['dry-run']) ? '-o requires --once without --dry-run' : '',
       flags.listen === 'off' || /^(\[[0-9a-fA-F:]+\]|[^:]+):\d{1,5}$/.test(flags.listen)
         ? ''
         : '--listen must be HOST:PORT or off',

@@ -7,6 +7,7 @@ import { allows } from '../auth/authz/scope.ts'
 import type { Target } from '../auth/authz/scope-rules.ts'
 import { abortResponse } from '../serving/abort-response.ts'
 import type { Audit } from '../serving/audit.ts'
+import { rejectedCredential } from '../serving/audit-event.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { InflightLimits, Traffic } from '../serving/inflight-limits.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
@@ -168,14 +169,15 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
       principal = await credentials.principalOf(request)
       revoked = revocations.revokedReason(principal)
     }
-    if (revoked !== undefined) throw noLongerValid(principal, revoked)
     const { caller, keyUid, jti } = principal
-    exchange.auditContext = audit.begin(exchange, question, caller)
+    exchange.auditContext = audit.begin(exchange, question, revoked === undefined ? caller : undefined)
     exchange.auditContext.noted = {
       'platform.sh/place': describeTarget(route.target),
       'platform.sh/access-key-uid': keyUid,
       ...(jti === undefined ? {} : { 'platform.sh/token': jti }),
+      ...(revoked === undefined ? {} : rejectedCredential(caller)),
     }
+    if (revoked !== undefined) throw noLongerValid(principal, revoked)
     return principal
   } catch (error) {
     exchange.auditContext ??= audit.begin(exchange, question, undefined)

@@ -35,9 +35,9 @@ export const openFiles = (env: NodeJS.ProcessEnv, notify: (text: string) => void
     }
   },
 
-  async make(path, data) {
+  async make(path, data, mode = 0o600) {
     try {
-      await writeFile(path, data, { flag: 'wx', mode: 0o600, flush: true })
+      await writeFile(path, data, { flag: 'wx', mode, flush: true })
       return true
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException

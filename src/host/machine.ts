@@ -5,8 +5,8 @@ export interface Files {
   read(path: string): Promise<Uint8Array | undefined>
   /** Writes atomically with mode 0600 and creates missing directories with mode 0700. */
   write(path: string, data: string | Uint8Array): Promise<void>
-  /** Creates a file with mode 0600 in an existing directory. Returns false if the path exists. */
-  make(path: string, data: string | Uint8Array): Promise<boolean>
+  /** Creates a file in an existing directory, by default with mode 0600. Returns false if the path exists. */
+  make(path: string, data: string | Uint8Array, mode?: number): Promise<boolean>
   /** Removes a file, if it exists. */
   remove(path: string): Promise<void>
   /** Removes a directory recursively, if it exists. */

@@ -13,10 +13,11 @@ import {
 import type { Kind, Question } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Selection, TargetCheck, WriteCheck } from '../api/resources.ts'
-import { type Authenticate, missingKey, UnknownKey } from '../auth/authn/authenticate.ts'
+import { type Authenticate, missingKey, RejectedKey, UnknownKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Audit } from '../serving/audit.ts'
+import { rejectedCredential } from '../serving/audit-event.ts'
 import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
@@ -85,6 +86,7 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
     return authenticate(request.headers.authorization, false, connectionOf(request))
   } catch (error) {
     exchange.auditContext = audit.begin(exchange, question, undefined)
+    if (error instanceof RejectedKey) exchange.auditContext.noted = rejectedCredential(error)
     if (error instanceof UnknownKey) {
       const address = guard.addressOf(request)
       checkGuess(guard, address)

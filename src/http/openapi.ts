@@ -6,6 +6,7 @@ import type { JsonObject } from '../api/object.ts'
 import { pathOf, prefix } from '../api/paths.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import type { Answer } from '../serving/respond.ts'
+import { openapiProtobuf } from './openapi-protobuf.ts'
 import { type Dialect, deleteOptionsName, schemaName, schemasOf, statusName } from './openapi-schemas.ts'
 import { writeJson } from './write-result.ts'
 
@@ -45,35 +46,36 @@ function documentsOf(served: readonly Kind[]) {
       [...documents].map(([at, { hash }]) => [at, { serverRelativeURL: `${prefix}/openapi/v3/${at}?hash=${hash}` }]),
     ),
   }
-  return { documents, index, old: seal(document2(served)) }
+  const old = document2(served)
+  let protobuf: Sealed | undefined
+  const readProtobuf = () => {
+    protobuf ??= sealBytes(openapiProtobuf(old))
+    return protobuf
+  }
+  return { documents, index, old: { json: seal(old), protobuf: readProtobuf } }
 }
 
 type Sealed = { readonly body: Buffer; readonly hash: string }
 
-function seal(document: JsonObject): Sealed {
-  const body = Buffer.from(JSON.stringify(document))
-  return { body, hash: createHash('sha512').update(body).digest('hex').toUpperCase() }
-}
+const seal = (document: JsonObject): Sealed => sealBytes(Buffer.from(JSON.stringify(document)))
+
+const sealBytes = (body: Buffer): Sealed => ({
+  body,
+  hash: createHash('sha512').update(body).digest('hex').toUpperCase(),
+})
 
 const protobufAccept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
-/**
- * kubectl reads v2 as protobuf before it creates a List, and gives up where it cannot. This document declares no types:
- * kubectl then leaves their validation to the server, which does it for every item.
- */
-const protobufBody = (() => {
-  const field = (number: number, bytes: Buffer) =>
-    Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes])
-  const title = Buffer.concat([field(1, Buffer.from(info.title)), field(2, Buffer.from(info.version))])
-  return Buffer.concat([field(1, Buffer.from('2.0')), field(2, title)])
-})()
+/** Kubernetes' name, and the one of its content type. */
+const isProtobuf = (accept: string) => accept.startsWith(protobufAccept) || accept.startsWith(protobufType)
 
-function serveV2({ body, hash }: Sealed, { request }: Exchange): Answer {
-  const accept = request.headers.accept ?? ''
-  if (accept.startsWith(protobufAccept))
-    return { code: 200, type: protobufType, body: protobufBody, headers: { Vary: 'Accept' } }
-  return { code: 200, type: 'application/json', body, headers: { ETag: `"${hash}"`, Vary: 'Accept' } }
+/** kubectl reads v2 only as protobuf: for lists, for `explain` of older versions and for validation without v3. */
+function serveV2({ json, protobuf }: Documents['old'], { request }: Exchange): Answer {
+  const [type, { body, hash }] = isProtobuf(request.headers.accept ?? '')
+    ? [protobufType, protobuf()]
+    : ['application/json', json]
+  return { code: 200, type, body, headers: { ETag: `"${hash}"`, Vary: 'Accept' } }
 }
 
 function serveV3({ body, hash }: Sealed, at: string, { query, request }: Exchange, now: number): Answer {

@@ -24,6 +24,21 @@ export function requesterOf({ request }: Exchange, caller: Caller | undefined): 
   return caller ?? (request.headers.authorization === undefined ? anonymous : undefined)
 }
 
+/**
+ * Annotations for a credential that is known and no longer valid. `user` of the event stays empty, because nobody was
+ * authenticated.
+ */
+export const rejectedCredential = ({
+  key,
+  username,
+}: {
+  readonly key?: string | undefined
+  readonly username: string
+}): { readonly [name: string]: string } => ({
+  ...(key === undefined ? {} : { 'platform.sh/rejected-key': key }),
+  'platform.sh/rejected-user': username,
+})
+
 /** Whether it would make, change or end a key or a token. */
 export function isAboutKeys({ question }: Pick<AuditContext, 'question'>): boolean {
   return 'target' in question && issuing.has(question.target.resource) && !reading.has(question.verb)

@@ -135,6 +135,34 @@ describe('under the default policy', () => {
       assert.equal(log.includes(secret), false)
   })
 
+  test('a rejected key is recorded with its name and its user, an unknown one with neither', async () => {
+    const make = async (name: string, spec: object) =>
+      (await server.request('POST', keys, { body: { metadata: { name }, spec: { user: `user-${name}`, ...spec } } }))
+        .body.spec.key as string
+    const made: { [name: string]: string } = {}
+    for (const [name, spec] of Object.entries({ off: {}, late: { ttl: 1 }, gone: {}, turned: {} }))
+      made[name] = await make(name, spec)
+    const merge = { 'content-type': 'application/merge-patch+json' }
+    await server.request('PATCH', `${keys}/off`, { headers: merge, body: { spec: { disabled: true } } })
+    await server.request('DELETE', `${keys}/gone`)
+    await server.request('POST', `${keys}/turned/rotate`, { body: { spec: { overlap: 0 } } })
+    const rejected = async (name: string, key: string) => {
+      let auditId: string | undefined
+      for (const until = Date.now() + 30_000; auditId === undefined; ) {
+        const { status, headers } = await server.request('GET', `${teams}/${name}`, { key })
+        if (status === 401) auditId = headers['audit-id'] as string
+        assert.ok(Date.now() < until, name)
+      }
+      const event = await find(server, name, one => one.auditID === auditId)
+      return [event.user, annotation(event, 'platform.sh/rejected-key'), annotation(event, 'platform.sh/rejected-user')]
+    }
+    for (const [name, key] of Object.entries(made))
+      assert.deepEqual(await rejected(name, key), [{}, name, `user-${name}`])
+    assert.deepEqual(await rejected('unknown', `plat_${'1'.repeat(49)}`), [{}, undefined, undefined])
+    const log = readFileSync(join(server.directory, 'audit.log'), 'utf8')
+    for (const key of Object.values(made)) assert.equal(log.includes(key), false)
+  })
+
   test('impersonation is recorded with both names', async () => {
     await server.request('DELETE', `${teams}/web`, { headers: { 'impersonate-user': 'ada' } })
     const event = await find(server, 'the delete', about('delete', 'teams', 'web'))

@@ -411,7 +411,7 @@ describe('HTTP', { timeout: 120_000 }, () => {
       assert.ok(subresources.includes('status'))
     })
 
-    test('OpenAPI v3 by hash: 200 with a long cache time, 301 to the current hash, 304; v2 rejects protobuf (wire §1.4)', async () => {
+    test('OpenAPI v3 by hash: 200 with a long cache time, 301 to the current hash, 304; v2 in JSON and protobuf (wire §1.4)', async () => {
       const index = (await wire(`${base}/openapi/v3`)).json.paths
       const url: string = index['apis/management.platform.sh/v1'].serverRelativeURL
       const path = url.startsWith(base) ? url : base + url

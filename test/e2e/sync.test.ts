@@ -102,6 +102,59 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     assert.ok(await onHost('refused'))
   })
 
+  test('--once counts the objects of each kind that it created, updated, deleted, left unchanged or could not sync', async t => {
+    const { v, h, make, once } = await open(t)
+    const file = write(
+      'report.yaml',
+      'sync: {toHost: {endpoints: {patches: [{path: \'metadata.annotations["cm"]\', reference: {apiVersion: v1, kind: ConfigMap}}]}}}\n',
+    )
+    await v.create({ ...ConfigMap.sample, metadata: { name: 'cm', namespace: 'default' } } as Resource)
+    await make('kept', { metadata: { annotations: { cm: 'cm' } } })
+    await make('edited')
+    await make('gone')
+    const flags = ['--once', '--license', license, '-o', 'json']
+    const counts = async (code: number) => {
+      const result = await once(file, flags)
+      assert.equal(result.code, code, result.stderr)
+      return JSON.parse(result.stdout)
+    }
+    const none = { created: 0, updated: 0, deleted: 0, unchanged: 0, failed: 0 }
+    const host = { side: 'host', kind: 'Endpoints', ...none }
+    const copy = { side: 'host', kind: 'ConfigMap', ...none }
+    assert.deepEqual(await counts(0), {
+      complete: true,
+      objects: [
+        { ...copy, created: 1 },
+        { ...host, created: 3 },
+      ],
+      failures: [],
+    })
+    assert.deepEqual((await counts(0)).objects, [
+      { ...copy, unchanged: 1 },
+      { ...host, unchanged: 3 },
+    ])
+    await v.remove(at('gone'))
+    await v.patch(at('edited'), { subsets: [{ addresses: [{ ip: '10.9.9.9' }], ports: [{ port: 1 }] }] })
+    await make('refused', { subsets: [{ addresses: [{ ip: '239.0.0.1' }], ports: [{ port: 1 }] }] })
+    const third = await counts(1)
+    assert.deepEqual(third.objects, [
+      { ...copy, unchanged: 1 },
+      { ...host, updated: 1, deleted: 1, unchanged: 1, failed: 1 },
+      // The condition.
+      { ...host, side: 'virtual', updated: 1 },
+    ])
+    assert.deepEqual([third.failures[0].name, third.failures[0].reason], ['default/refused', 'AddressRefused'])
+    assert.ok(await h.get({ namespace: 'team', name: hostName('kept', 'default', 'vc') }))
+    const text = await once(file, ['--once', '--license', license])
+    assert.match(
+      text.stdout,
+      /^SIDE +KIND +CREATED +UPDATED +DELETED +UNCHANGED +FAILED\nhost +ConfigMap +0 +0 +0 +1 +0\nhost +Endpoints +0 +0 +0 +2 +1\n$/,
+    )
+    const wrong = await once(file, ['--dry-run', '-o', 'json', '--license', license])
+    assert.deepEqual([wrong.code, wrong.stdout], [2, ''])
+    assert.match(wrong.stderr, /-o requires --once/)
+  })
+
   test('in multi-namespace mode an object of the host stays unchanged; --once names it with exit code 1', async t => {
     const { h, make, once } = await open(t)
     await make('payments', { metadata: { annotations: { 'cert-manager.io/issuer': 'tenant', note: 'tenant' } } })

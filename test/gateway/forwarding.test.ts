@@ -247,6 +247,10 @@ describe('forwarding', () => {
       'both are refused',
       async () => (await get('/api', bob)).status + (await get('/api', eve)).status === 802,
     )
+    const rejected = gateway.lines.map(line => JSON.parse(line)).findLast(event => event.responseStatus?.code === 401)
+    assert.deepEqual(rejected.user, {})
+    assert.equal(rejected.annotations['platform.sh/rejected-user'], 'eve')
+    assert.ok(rejected.annotations['platform.sh/token'])
     const later = await bearer({ sub: 'bob', iat: now + 30, nbf: now })
     assert.equal((await get('/api', later)).status, 200)
   })

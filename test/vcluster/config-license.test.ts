@@ -8,7 +8,14 @@ import { test } from 'node:test'
 import type { JsonObject } from '../../src/api/object.ts'
 import { commands } from '../../src/cli/index.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
-import { licenseProblem, patchesFeature, readLicense, signedBytes } from '../../src/vcluster/config/license.ts'
+import {
+  type License,
+  licenseProblem,
+  patchesFeature,
+  readLicense,
+  signedBytes,
+} from '../../src/vcluster/config/license.ts'
+import { keyName } from '../../src/vcluster/config/license-keys.ts'
 import { readConfig } from '../../src/vcluster/config/read.ts'
 import { fakeIo } from '../support/fake-io.ts'
 
@@ -22,30 +29,34 @@ function signed(spec: JsonObject, over: JsonObject = {}): string {
   const signature = sign(null, signedBytes(spec), privateKey).toString('base64')
   return JSON.stringify({ apiVersion: 'license.platform.sh/v1', kind: 'License', spec, signature, ...over })
 }
+const codeAt = (license: License | undefined, time: number) => licenseProblem(license, patchesFeature, time)?.code
 const read = (text: string) => readLicense(new TextEncoder().encode(text), keys)
 
 test('a license enables the features it names, and no others', () => {
   assert.equal(licenseProblem(read(signed(usual)), patchesFeature, now), undefined)
-  assert.match(
-    licenseProblem(read(signed({ ...usual, features: [] })), patchesFeature, now) ?? '',
-    /does not include vcluster/,
-  )
-  assert.match(licenseProblem(undefined, patchesFeature, now) ?? '', /--license FILE or PLATFORM_LICENSE/)
+  assert.equal(codeAt(read(signed({ ...usual, features: [] })), now), 'LicenseFeatureMissing')
+  assert.equal(codeAt(undefined, now), 'LicenseMissing')
 })
 
 test('a license is valid only in its period, with a day of clock skew at its start', () => {
   const license = read(signed({ ...usual, notBefore: '2026-06-01T12:00:00Z', expires: '2026-07-01T00:00:00Z' }))
   assert.equal(licenseProblem(license, patchesFeature, now), undefined)
-  assert.match(licenseProblem(license, patchesFeature, now - 86_400_000) ?? '', /is not valid before/)
-  assert.match(licenseProblem(license, patchesFeature, Date.parse('2026-07-01T00:00:00Z')) ?? '', /expired at/)
+  assert.equal(codeAt(license, now - 86_400_000), 'LicenseNotYetValid')
+  assert.equal(codeAt(license, Date.parse('2026-07-01T00:00:00Z')), 'LicenseExpired')
 })
 
 test('a changed license, or one signed with another key, is rejected', () => {
   const text = signed(usual)
-  assert.throws(() => read(text.replace('Example', 'Exampel')), /invalid signature/)
-  assert.throws(() => read(text.replace('"key":"test"', '"key":"toString"')), /unknown key/)
-  assert.throws(() => readLicense(Buffer.from(text)), /signed with the unknown key "test"/)
-  assert.throws(() => read(shipped), /unknown key/)
+  assert.throws(() => read(text.replace('Example', 'Exampel')), { code: 'LicenseDamaged' })
+  assert.throws(() => read(text.replace('"key":"test"', '"key":"toString"')), { code: 'LicenseUnknownKey' })
+  assert.throws(() => readLicense(Buffer.from(text)), { code: 'LicenseUnknownKey' })
+  // A trusted key cannot replace the key of the program.
+  assert.throws(
+    () => readLicense(Buffer.from(signed({ ...usual, key: 'platform-2026' })), { 'platform-2026': keys.test }),
+    {
+      code: 'LicenseDamaged',
+    },
+  )
 })
 
 test('an invalid license is rejected with the reason, without its content', () => {
@@ -84,11 +95,31 @@ test('validate rejects patches without a license with exit code 2, and reads the
   assert.equal(licensed.printed(), 'vcluster.yaml is valid\n')
 })
 
+test('license inspect reports an expired license and unknown features', async () => {
+  const { pub, ...files } = {
+    pub: publicKey.export({ format: 'pem', type: 'spki' }) as string,
+    ...Object.fromEntries(
+      Object.entries({ old: { expires: '2026-01-01T00:00:00Z' }, next: { features: ['vcluster.next'] } }).map(
+        ([name, over]) => [name, signed({ ...usual, key: keyName(publicKey), ...over })],
+      ),
+    ),
+  }
+  const io = fakeIo({ ...files, pub }, { now: () => now })
+  for (const [name, reason] of [
+    ['old', 'LicenseExpired'],
+    ['next', 'LicenseUnknownFeature'],
+  ] as const) {
+    assert.equal(await runCommand(commands, ['license', 'inspect', name, '--license-trust', 'pub'], io), 1)
+    assert.match(io.printed(), new RegExp(`valid: false\nreason: ${reason}\n$`))
+    assert.match(io.said(), new RegExp(`platform: ${name}: ${reason}: license l-1 `))
+  }
+})
+
 test('license inspect prints a license, and rejects an invalid one', async () => {
   const io = fakeIo({ 'dev.license': shipped, other: '{}' }, { now: () => now })
   assert.equal(await runCommand(commands, ['license', 'inspect', 'dev.license'], io), 0)
   assert.match(io.printed(), /id: development[\s\S]*features:\n- vcluster\.patches\ndevelopment: true\nvalid: true/)
   assert.equal(await runCommand(commands, ['license', 'inspect', 'other'], io), 2)
   assert.equal(await runCommand(commands, ['license', 'inspect', 'none'], io), 2)
-  assert.match(io.said(), /other is not a valid license: expected apiVersion/)
+  assert.match(io.said(), /other is not a valid license: LicenseDamaged: expected apiVersion/)
 })

@@ -40,14 +40,17 @@ export interface AccessKeyIndex {
   all(): Iterable<AccessKey>
   /** The keys of a user, for questions about people without a request at hand (D17). */
   ofUser(user: string): Iterable<AccessKey>
-  /** Why a key with this digest, which existed since the server started, is no longer valid. */
-  removalReason(digest: string): RemovalReason | undefined
+  /** Why a secret with this digest, which existed since the server started, is no longer valid, and the key it was of. */
+  removed(digest: string): RemovedSecret | undefined
   /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
   take(digest: string, uid: string): (() => void) | undefined
   stop(): void
 }
 
-export type RemovalReason = 'deleted' | 'rotated'
+export type RemovedSecret = {
+  readonly reason: 'deleted' | 'rotated'
+  readonly key: Pick<AccessKey, 'name' | 'user' | 'team' | 'subject'>
+}
 const remembered = 10_000
 
 export type AccessKeyIndexOptions = {
@@ -71,13 +74,15 @@ export function openAccessKeyIndex({
   const keys = new Map<string, AccessKey>()
   const byUid = new Map<string, AccessKey>()
   const byUser = new Map<string, Map<string, AccessKey>>()
-  const gone = new Map<string, RemovalReason>()
+  const gone = new Map<string, RemovedSecret>()
   /** Between a write's checks and its event: who is about to have a digest. */
   const taken = new Map<string, string>()
-  const forget = (digest: string, uid: string, fate: RemovalReason) => {
-    if (keys.get(digest)?.uid !== uid) return // another key's by now
+  const forget = (digest: string, uid: string, reason: RemovedSecret['reason']) => {
+    const key = keys.get(digest)
+    if (key?.uid !== uid) return // another key's by now
     keys.delete(digest)
-    gone.set(digest, fate)
+    const { name, user, team, subject } = key
+    gone.set(digest, { reason, key: { name, user, team, subject } })
     if (gone.size > remembered) for (const oldest of gone.keys()) if (gone.delete(oldest)) break
   }
   const informer = startInformer({
@@ -112,7 +117,7 @@ export function openAccessKeyIndex({
     withUid: uid => byUid.get(uid),
     all: () => byUid.values(),
     ofUser: user => byUser.get(user)?.values() ?? [],
-    removalReason: digest => (keys.has(digest) ? undefined : gone.get(digest)),
+    removed: digest => (keys.has(digest) ? undefined : gone.get(digest)),
     take: (digest, uid) => {
       const holder = taken.get(digest) ?? keys.get(digest)?.uid
       if (holder !== undefined && holder !== uid) return undefined

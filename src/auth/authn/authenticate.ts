@@ -7,7 +7,7 @@ import { isMistyped } from '../../kinds/key-format.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
 import { restricts } from '../authz/scope.ts'
 import { isTokenLike } from '../tokens/token.ts'
-import type { AccessKey, AccessKeyIndex, RemovalReason } from './access-key-index.ts'
+import type { AccessKey, AccessKeyIndex, RemovedSecret } from './access-key-index.ts'
 import type { TeamIndex } from './team-index.ts'
 
 export type AuthenticateOptions = {
@@ -37,10 +37,10 @@ export function authenticateWith(options: AuthenticateOptions): Authenticate & {
     if (authorization === undefined) return undefined
     const found = digestOf(authorization, connection)
     const key = keyIndex.find(found)
-    if (!key) throw notKnown(bearer(authorization), keyIndex.removalReason(found))
+    if (!key) throw notKnown(bearer(authorization), keyIndex.removed(found))
     const time = now()
     const problem = problemOf(key, found, time, options)
-    if (problem !== undefined) throw unauthorized(problem)
+    if (problem !== undefined) throw new RejectedKey(problem, key)
     const identity = identityOf(key, teams, identities)
     // Seconds are all that is shown of it; where a life hangs on it, every use counts.
     if (!quietly && (key.slides || time - identity.touched >= 1000 || time < identity.touched || key.previous)) {
@@ -80,6 +80,17 @@ export class UnknownKey extends ApiError {
   }
 }
 
+/** A key that is no longer valid. The audit log names it and its user; the response does not. */
+export class RejectedKey extends ApiError {
+  readonly key: string
+  readonly username: string
+  constructor(message: string, key: RemovedSecret['key']) {
+    super(401, 'Unauthorized', message)
+    this.key = key.name
+    this.username = usernameOf(key)
+  }
+}
+
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
 
 /** Not an unknown key: the client sent a valid kind of credential to the wrong endpoint, so this is not a guess. */
@@ -88,8 +99,8 @@ const misplacedToken = () =>
     'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API requires an access key',
   )
 
-function notKnown(secret: string, fate: RemovalReason | undefined) {
-  if (fate) return unauthorized(`access key was ${fate}`)
+function notKnown(secret: string, removed: RemovedSecret | undefined) {
+  if (removed) return new RejectedKey(`access key was ${removed.reason}`, removed.key)
   if (isTokenLike(secret)) return misplacedToken()
   if (isMistyped(secret))
     return new UnknownKey('malformed access key: its checksum is wrong, so it was mistyped or cut')
@@ -186,6 +197,17 @@ export function expiryWarnings({
   }
 }
 
+/** Expiry in milliseconds of every valid key that a person has to renew: with a lifetime of at least a day that use does not extend. */
+export const renewalsWith = ({
+  keyIndex,
+  lastActivity,
+  isLive,
+}: Pick<AuthenticateOptions, 'keyIndex' | 'lastActivity'> & { readonly isLive: (key: AccessKey) => boolean }) =>
+  function* (): Iterable<number> {
+    for (const key of keyIndex.all())
+      if (key.ttl !== undefined && key.ttl >= day && !key.slides && isLive(key)) yield endOf(key, lastActivity)
+  }
+
 type Identity = { readonly caller: Caller; before?: Caller; readonly teams: number; touched: number }
 
 /** Username and groups that come with a key (D16). Kept until the key changes, or a team that its user is or was in. */
@@ -205,15 +227,20 @@ function identityOf(key: AccessKey, teams: TeamIndex, known: WeakMap<AccessKey, 
   return identity
 }
 
+const teamGroup = (team: string) => `platform:team:${team}`
+
+const usernameOf = ({ user, team, subject }: RemovedSecret['key']): string =>
+  team ? teamGroup(team) : user || (subject ?? '')
+
 function named(key: AccessKey, teams: TeamIndex): Pick<Caller, 'username' | 'groups' | 'identity'> {
   const groups = ['system:authenticated', ...key.groups]
-  const teamGroup = (team: string) => `platform:team:${team}`
-  if (key.team) return { identity: 'Team', username: teamGroup(key.team), groups: [...groups, teamGroup(key.team)] }
-  if (!key.user) return { identity: 'Subject', username: key.subject ?? '', groups }
+  const username = usernameOf(key)
+  if (key.team) return { identity: 'Team', username, groups: [...groups, teamGroup(key.team)] }
+  if (!key.user) return { identity: 'Subject', username, groups }
   groups.push(`platform:user:${key.user}`)
   return {
     identity: 'User',
-    username: key.user,
+    username,
     groups: [...groups, ...teams.of(key.user, groups).map(teamGroup)],
   }
 }

@@ -1,11 +1,10 @@
-// `platform vcluster validate`, `schema` and `defaults`, and `platform license inspect`: checks files offline.
+// `platform vcluster validate`, `schema` and `defaults`: checks files offline.
 
 import { writeYaml } from '../../api/codec.ts'
 import type { Json } from '../../api/object.ts'
 import { defineCommand } from '../../host/command.ts'
 import { defaultConfig } from '../../vcluster/config/config.ts'
-import { licenseProblem, licenseWarning } from '../../vcluster/config/license.ts'
-import { configFlags, readConfig, readLicenseFile } from '../../vcluster/config/read.ts'
+import { configFlags, readConfig } from '../../vcluster/config/read.ts'
 import { jsonSchema } from '../../vcluster/config/schema.ts'
 
 export const vclusterValidate = defineCommand({
@@ -57,24 +56,5 @@ export const vclusterDefaults = defineCommand({
   run: async (_, io) => {
     io.out(writeYaml(defaultConfig() as unknown as Json))
     return 0
-  },
-})
-
-export const licenseInspect = defineCommand({
-  words: ['license', 'inspect'],
-  what: 'Verify a license file and show its features: exit code 1 if it has expired.',
-  examples: [{ what: 'Show a license', command: 'platform license inspect examples/development.license' }],
-  flags: {},
-  positionals: [{ name: 'FILE', what: 'the license file' }],
-  run: async ({ words: [file = ''] }, io) => {
-    const license = await readLicenseFile(file, io)
-    const { features, development, ...rest } = license
-    const [feature = ''] = features
-    const problem = licenseProblem(license, feature, io.now())
-    const shown = { ...rest, features, development, valid: problem === undefined }
-    io.out(writeYaml(shown as unknown as Json))
-    for (const text of [problem, licenseWarning(license, io.now())])
-      if (text !== undefined) io.err(`platform: ${file}: ${problem === undefined ? 'warning: ' : ''}${text}\n`)
-    return problem === undefined ? 0 : 1
   },
 })

@@ -3,7 +3,7 @@
 import { writeYaml } from '../../api/codec.ts'
 import { dnsLabel } from '../../api/names.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
-import { allOf, defineCommand, type Flags, type Io, UsageError } from '../../host/command.ts'
+import { allOf, type Command, defineCommand, type Flags, type Io, UsageError } from '../../host/command.ts'
 import type { Config } from '../../vcluster/config/config.ts'
 import { configFlags, readConfig } from '../../vcluster/config/read.ts'
 import type { Patch } from '../../vcluster/patch/patch.ts'
@@ -113,6 +113,14 @@ export const vclusterPatch = defineCommand({
     }
   },
 })
+
+/** The same command under the word that the documentation uses for it. */
+export const vclusterPreview: Command = {
+  ...vclusterPatch,
+  words: ['vcluster', 'preview'],
+  what: 'Alias of platform vcluster patch.',
+  examples: vclusterPatch.examples.map(one => ({ ...one, command: one.command.replace(' patch ', ' preview ') })),
+}
 
 type TripOptions = {
   readonly config: Config

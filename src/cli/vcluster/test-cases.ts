@@ -26,7 +26,7 @@ export const vclusterTest = defineCommand({
   },
   run: async ({ flags, words: [directory = ''] }, io) => {
     const root = directory.replace(/\/+$/, '')
-    const config = await readConfig({ file: flags.file ?? `${root}/vcluster.yaml`, license: flags.license }, io)
+    const config = await readConfig({ ...flags, file: flags.file ?? `${root}/vcluster.yaml` }, io)
     const names = (await list(root, io)).filter(name => name.endsWith('/')).map(name => name.slice(0, -1))
     if (!names.length)
       throw new UsageError([`${root}: no cases found: a case is a directory with input.yaml and expected.yaml`])

@@ -4,6 +4,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import { canonical, decode } from '../../api/codec.ts'
 import { DecodeError } from '../../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+import { plain, quoted } from '../../host/sanitize.ts'
 
 export type License = {
   readonly id: string
@@ -17,44 +18,95 @@ export type License = {
   readonly key: string
 }
 
-/** SPKI in base64, by name. The private keys are not in this repository. */
+/** SPKI in base64, by name. */
 export type PublicKeys = { readonly [name: string]: string }
 
+/** The keys of the program. Their private keys are not in this repository. */
 const ownKeys: PublicKeys = { 'platform-2026': 'MCowBQYDK2VwAyEAbktaHIO/WA0HVoSGIfMVZ0UFVfd/ASW8nfImIh3Ixa0=' }
 
 const maxBytes = 16 * 1024
 /** Tolerated clock difference for notBefore. */
 const clockSkew = 24 * 3600 * 1000
 export const patchesFeature = 'vcluster.patches'
+export const knownFeatures: readonly string[] = [patchesFeature]
+export const licenseVersion = 'license.platform.sh/v1'
 
-export class LicenseError extends Error {}
+/** Stable codes, which messages contain and docs/SYNCER.md lists. */
+export type LicenseCode =
+  | 'LicenseMissing'
+  | 'LicenseDamaged'
+  | 'LicenseUnknownKey'
+  | 'LicenseUnknownFeature'
+  | 'LicenseFeatureMissing'
+  | 'LicenseNotYetValid'
+  | 'LicenseExpired'
+
+export class LicenseError extends Error {
+  readonly code: LicenseCode
+  constructor(code: LicenseCode, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export type LicenseProblem = { readonly code: LicenseCode; readonly message: string }
+
+const damaged = (message: string) => new LicenseError('LicenseDamaged', message)
 
 /** Throws LicenseError. Also reads licenses outside their validity period, which `licenseProblem` reports. */
-export function readLicense(bytes: Uint8Array, keys: PublicKeys = ownKeys): License {
-  if (bytes.length > maxBytes) throw new LicenseError(`the file is larger than ${maxBytes} bytes`)
+export function readLicense(bytes: Uint8Array, trusted: PublicKeys = {}): License {
+  if (bytes.length > maxBytes) throw damaged(`the file is larger than ${maxBytes} bytes`)
   const { spec, signature } = shapeOf(bytes)
   const license = licenseOf(spec)
-  const key = Object.hasOwn(keys, license.key) ? keys[license.key] : undefined
-  if (key === undefined) throw new LicenseError(`it is signed with the unknown key "${license.key}"`)
+  const keys = new Map([...Object.entries(trusted), ...Object.entries(ownKeys)])
+  const key = keys.get(license.key)
+  if (key === undefined)
+    throw new LicenseError(
+      'LicenseUnknownKey',
+      `it is signed with the unknown key ${quoted(plain(license.key))}; pass the public key of the issuer with --license-trust FILE`,
+    )
   const publicKey = createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' })
   if (!verify(null, signedBytes(spec), publicKey, Buffer.from(signature, 'base64')))
-    throw new LicenseError('invalid signature: the file was changed, or signed with another key')
+    throw damaged('invalid signature: the file was changed, or signed with another key')
   return license
 }
 
 /** The signed bytes. The first line makes the signature useless in any other context. */
-export const signedBytes = (spec: Json): Buffer => Buffer.from(`license.platform.sh/v1\n${canonical(spec)}`)
+export const signedBytes = (spec: Json): Buffer => Buffer.from(`${licenseVersion}\n${canonical(spec)}`)
 
 /** Returns why a feature is not allowed now, or undefined if it is. */
-export function licenseProblem(license: License | undefined, feature: string, now: number): string | undefined {
+export function licenseProblem(license: License | undefined, feature: string, now: number): LicenseProblem | undefined {
   if (!license)
-    return 'pass a license with --license FILE or PLATFORM_LICENSE; examples/development.license is for evaluation'
+    return {
+      code: 'LicenseMissing',
+      message: 'pass a license with --license FILE or PLATFORM_LICENSE; examples/development.license is for evaluation',
+    }
   if (!license.features.includes(feature))
-    return `license ${license.id} does not include ${feature} (features: ${license.features.join(', ') || 'none'})`
-  if (license.notBefore !== undefined && Date.parse(license.notBefore) - clockSkew > now)
-    return `license ${license.id} is not valid before ${license.notBefore}`
-  if (license.expires !== undefined && Date.parse(license.expires) <= now)
-    return `license ${license.id} expired at ${license.expires}`
+    return {
+      code: 'LicenseFeatureMissing',
+      message: `license ${license.id} does not include ${feature} (features: ${license.features.join(', ') || 'none'})`,
+    }
+  return periodProblem(license, now)
+}
+
+/** Like `licenseProblem`, but for any known feature. */
+export function anyFeatureProblem(license: License, now: number): LicenseProblem | undefined {
+  const unknown = unknownFeatures(license)
+  if (unknown.length && unknown.length === license.features.length)
+    return {
+      code: 'LicenseUnknownFeature',
+      message: `license ${license.id} has only features that this version does not know: ${unknown.join(', ')}`,
+    }
+  return license.features.length ? periodProblem(license, now) : licenseProblem(license, patchesFeature, now)
+}
+
+const unknownFeatures = ({ features }: License) => features.filter(one => !knownFeatures.includes(one))
+
+function periodProblem({ id, notBefore, expires }: License, now: number): LicenseProblem | undefined {
+  if (notBefore !== undefined && Date.parse(notBefore) - clockSkew > now)
+    return { code: 'LicenseNotYetValid', message: `license ${id} is not valid before ${notBefore}` }
+  if (expires !== undefined && Date.parse(expires) <= now)
+    return { code: 'LicenseExpired', message: `license ${id} expired at ${expires}` }
   return undefined
 }
 
@@ -73,13 +125,13 @@ function shapeOf(bytes: Uint8Array): { readonly spec: JsonObject; readonly signa
   try {
     value = decode(bytes).value
   } catch (error) {
-    if (error instanceof DecodeError) throw new LicenseError(`not valid JSON: ${error.message}`)
+    if (error instanceof DecodeError) throw damaged(`not valid JSON: ${error.message}`)
     throw error
   }
-  if (!isObject(value) || value.apiVersion !== 'license.platform.sh/v1' || value.kind !== 'License')
-    throw new LicenseError('expected apiVersion license.platform.sh/v1 and kind License')
+  if (!isObject(value) || value.apiVersion !== licenseVersion || value.kind !== 'License')
+    throw damaged('expected apiVersion license.platform.sh/v1 and kind License')
   const { spec, signature } = value
-  if (!isObject(spec) || typeof signature !== 'string') throw new LicenseError('spec or signature is missing')
+  if (!isObject(spec) || typeof signature !== 'string') throw damaged('spec or signature is missing')
   return { spec, signature }
 }
 
@@ -95,7 +147,7 @@ function licenseOf(spec: JsonObject): License {
     typeof development !== 'boolean' && 'development must be true or false',
     ...Object.entries({ notBefore, expires }).map(([name, value]) => !isTime(value) && `${name} must be a time`),
   ].filter(problem => problem !== false)
-  if (problems.length) throw new LicenseError(problems.join(', '))
+  if (problems.length) throw damaged(problems.join(', '))
   return {
     id,
     holder,

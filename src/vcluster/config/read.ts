@@ -2,36 +2,45 @@
 
 import { allOf, type Flags, type Io, UsageError } from '../../host/command.ts'
 import { type Config, loadConfig, type Problem } from './config.ts'
-import {
-  type License,
-  LicenseError,
-  licenseProblem,
-  licenseWarning,
-  type PublicKeys,
-  patchesFeature,
-  readLicense,
-} from './license.ts'
+import { type License, LicenseError, licenseProblem, licenseWarning, patchesFeature, readLicense } from './license.ts'
+import { readTrustedKeys } from './license-keys.ts'
+
+export const trustFlag = {
+  'license-trust': {
+    type: 'list',
+    value: 'FILE',
+    what: 'Public keys of license issuers to trust, from platform license keygen.',
+    variable: 'PLATFORM_LICENSE_TRUST',
+  },
+} as const satisfies Flags
 
 /** Flags of every command that reads a vcluster.yaml. */
 export const configFlags = {
   file: { type: 'text', short: 'f', value: 'FILE', what: 'The vcluster.yaml.', required: true },
   license: { type: 'text', value: 'FILE', what: 'License for enterprise features.', variable: 'PLATFORM_LICENSE' },
+  ...trustFlag,
 } as const satisfies Flags
 
-export type ConfigFiles = { readonly file: string; readonly license: string | undefined }
+export type ConfigFiles = {
+  readonly file: string
+  readonly license: string | undefined
+  readonly 'license-trust'?: readonly string[]
+}
 
 /** Prints warnings to standard error. Throws UsageError with all problems. */
-export async function readConfig({ file, license }: ConfigFiles, io: Io, keys?: PublicKeys): Promise<Config> {
+export async function readConfig(files: ConfigFiles, io: Io): Promise<Config> {
+  const { file, license, 'license-trust': trust = [] } = files
   const [verified, bytes] = await allOf([
-    license ? readLicenseFile(license, io, keys) : undefined,
+    license ? readLicenseFile(license, trust, io) : undefined,
     io.readFile(file).catch((error: Error) => {
       throw new UsageError([error.message])
     }),
   ])
   const warning = verified && licenseWarning(verified, io.now())
   if (warning) io.err(`platform: ${license}: warning: ${warning}\n`)
+  const unlicensed = licenseProblem(verified, patchesFeature, io.now())
   const { config, problems, warnings } = loadConfig(bytes, {
-    noPatchesReason: licenseProblem(verified, patchesFeature, io.now()),
+    noPatchesReason: unlicensed && `${unlicensed.code}: ${unlicensed.message}`,
   })
   const shown = ({ line, column, message }: Problem, kind: string) => `${file}:${line}:${column}: ${kind}${message}`
   for (const one of warnings) io.err(`platform: ${shown(one, 'warning: ')}\n`)
@@ -39,12 +48,18 @@ export async function readConfig({ file, license }: ConfigFiles, io: Io, keys?: 
   return config
 }
 
-/** Throws UsageError. */
-export async function readLicenseFile(file: string, io: Io, keys?: PublicKeys): Promise<License> {
+/** `trust` names files with public keys. Throws UsageError. */
+export async function readLicenseFile(file: string, trust: readonly string[], io: Io): Promise<License> {
+  const [keys, bytes] = await allOf([
+    readTrustedKeys(trust, io),
+    io.readFile(file).catch((error: Error) => {
+      throw new UsageError([error.message])
+    }),
+  ])
   try {
-    return readLicense(await io.readFile(file), keys)
+    return readLicense(bytes, keys)
   } catch (error) {
-    if (error instanceof LicenseError) throw new UsageError([`${file} is not a valid license: ${error.message}`])
-    throw new UsageError([(error as Error).message])
+    if (!(error instanceof LicenseError)) throw error
+    throw new UsageError([`${file} is not a valid license: ${error.code}: ${error.message}`])
   }
 }

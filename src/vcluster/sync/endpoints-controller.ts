@@ -8,6 +8,7 @@ import { isAsSent, isConflict, perform, syncFailureOf } from './apply-write.ts'
 import { openBlockedObjects } from './blocked-objects.ts'
 import { bare, isOnlyCondition, serviceState, serviceSummary, withoutManagedFields } from './cache-transforms.ts'
 import { type SyncFailure, SyncFailureError, withCondition, withUnresolved } from './condition.ts'
+import type { EndpointSync } from './endpoint-sync.ts'
 import { openEvents } from './events.ts'
 import { hostRefOf } from './host-ref.ts'
 import { Service, type ServiceObject, type SyncedObject } from './kinds.ts'
@@ -45,25 +46,6 @@ export type SyncOptions = PlanTools & {
   /** Monotonic clock in milliseconds. */
   readonly ticks: () => number
   readonly observer: Observer
-}
-
-export interface EndpointSync {
-  /** Resolves when both sides are listed. */
-  readonly ready: Promise<void>
-  /** Resolves when every observed change is synced or has failed. */
-  settled(): Promise<void>
-  /** Objects whose last attempt failed. */
-  failures(): readonly { readonly name: string; readonly error: unknown; readonly attempts: number }[]
-  states(): ReadonlyMap<State, number>
-  /** Reconciles all objects again, after a change that affects them all. */
-  resyncAll(): void
-  readonly depth: number
-  /** Cached objects of both sides, once ready. */
-  readonly known: {
-    virtual(ref: Ref): SyncedObject | undefined
-    host(): Iterable<SyncedObject>
-  }
-  stop(): Promise<void>
 }
 
 const shards = 8
@@ -281,7 +263,7 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   return {
     ready,
     settled: work.idle,
-    failures: () => [...work.failing].map(([name, failure]) => ({ name, ...failure })),
+    failures: () => [...work.failing].map(([name, failure]) => ({ kind: kind.kind, name, ...failure })),
     states: () => {
       const counts = new Map<State, number>()
       for (const state of states.values()) counts.set(state, (counts.get(state) ?? 0) + 1)

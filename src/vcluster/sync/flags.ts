@@ -55,7 +55,14 @@ export const flags = {
     what: 'Allow the kubeconfig of this side to reference local files. Always allowed for the host.',
     choices: ['virtual'],
   },
-  once: { type: 'switch', what: 'Sync once and exit: exit code 1 if an object could not be synced.' },
+  once: { type: 'switch', what: 'Sync once, print a report and exit: exit code 1 if an object could not be synced.' },
+  output: {
+    type: 'text',
+    short: 'o',
+    value: 'FORMAT',
+    what: 'Format of the report of --once. Default: a table.',
+    choices: ['json'],
+  },
   'dry-run': { type: 'switch', what: 'Print the writes of one sync without performing them.' },
   timeout: {
     type: 'text',

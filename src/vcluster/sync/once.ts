@@ -1,4 +1,4 @@
-// `--once` and `--dry-run`: syncs everything once, or prints the writes, and exits.
+// `--once` and `--dry-run`: syncs everything once and reports it, or prints the writes, and exits.
 
 import { setTimeout as startTimer } from 'node:timers'
 import { setTimeout } from 'node:timers/promises'
@@ -12,11 +12,20 @@ import { type Opened, type OptionsFor, timeoutOf } from './flags.ts'
 import { aborted } from './reload.ts'
 import { type DryRunWrite, dryRunClient } from './scoped-client.ts'
 import { openSync, type Syncer } from './sync.ts'
+import { openReportRecorder, reportText, type SyncReport } from './sync-report.ts'
 
 /** Returns exit code 0 if everything is in sync, otherwise 1. */
 export async function syncOnce(opened: Opened, options: OptionsFor, signal: AbortSignal, log: Logger): Promise<number> {
   const { flags, config, io } = opened
-  if (!isSyncEnabled(config)) return 0
+  const recorder = openReportRecorder(flags.name)
+  const printReport = (report: SyncReport) => {
+    if (!flags['dry-run'])
+      io.out(flags.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : reportText(report))
+  }
+  if (!isSyncEnabled(config)) {
+    printReport(recorder.report(undefined, true))
+    return 0
+  }
   const timeUp = new AbortController()
   // This timer keeps the process alive, because nothing else may be pending between two retries.
   const timer = startTimer(() => timeUp.abort(), timeoutOf(flags.timeout) * 1000)
@@ -33,13 +42,13 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
     wrong ??= error
     timeUp.abort()
   }
-  const dry = flags['dry-run']
+  const clients = flags['dry-run']
     ? {
         virtual: dryRunClient(base.virtual, print('the virtual cluster')),
         host: dryRunClient(base.host, print('the host')),
       }
-    : {}
-  const sync = await openSync({ ...base, ...dry, observer: { ...observer, failed } }).catch(aborted)
+    : { virtual: recorder.observe('virtual', base.virtual), host: recorder.observe('host', base.host) }
+  const sync = await openSync({ ...base, ...clients, observer: { ...observer, failed } }).catch(aborted)
   const tries = flags['dry-run'] ? 1 : 5
   if (sync) {
     await Promise.race([sync.ready, late])
@@ -55,6 +64,7 @@ export async function syncOnce(opened: Opened, options: OptionsFor, signal: Abor
     io.err(
       `platform: timed out after ${flags.timeout}${/\d$/.test(flags.timeout) ? ' s' : ''}${last instanceof Error ? `: ${last.message}` : ''}\n`,
     )
+  printReport(recorder.report(sync, !limit.aborted))
   log.flush()
   return failures.length || limit.aborted ? 1 : 0
 }

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import type { EndpointSync } from './endpoints-controller.ts'
+import type { EndpointSync } from './endpoint-sync.ts'
 import { hostRefOf, type Vcluster } from './host-ref.ts'
 import { managedBy, virtualRefOf, virtualUidOf } from './sync-annotations.ts'
 

@@ -1,5 +1,6 @@
 // Builds a running syncer from a configuration and two clusters.
 
+import type { Kind } from '../../api/kind.ts'
 import type { JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import type { Discover } from '../../transport/open-cluster.ts'
@@ -12,9 +13,11 @@ import { openPatcher, type Patched, type Patcher } from '../patch/apply.ts'
 import type { Patch } from '../patch/patch.ts'
 import { openSandbox, type Sandbox } from '../patch/sandbox.ts'
 import { endpointSlicesKind } from './endpoint-slices-kind.ts'
-import { type EndpointSync, type Observer, startEndpointSync } from './endpoints-controller.ts'
+import type { EndpointSync } from './endpoint-sync.ts'
+import { type Observer, startEndpointSync } from './endpoints-controller.ts'
 import { endpointsKind } from './endpoints-kind.ts'
 import type { DiscoverHost, HostInfo } from './host-discovery.ts'
+import type { SyncedObject } from './kinds.ts'
 import { findOrphans, type Orphans } from './orphans.ts'
 import type { State } from './plan.ts'
 import { openReferenceSync } from './reference-sync.ts'
@@ -54,7 +57,10 @@ export type OpenSyncOptions = {
 }
 
 /** The syncs of all enabled kinds. */
-export type Syncer = Omit<EndpointSync, 'known'>
+export type Syncer = Omit<EndpointSync, 'known'> & {
+  /** Objects of the host in the caches, by kind. */
+  hostObjects(): readonly { readonly kind: Kind; readonly objects: Iterable<SyncedObject> }[]
+}
 
 /** Resolves after the first discovery of the host. Retries while the host is unreachable. */
 export async function openSync(options: OpenSyncOptions): Promise<Syncer> {
@@ -138,19 +144,20 @@ export async function openSync(options: OpenSyncOptions): Promise<Syncer> {
   }
   // Rejects only if it is stopped during a retry.
   lookForOrphans().catch(() => {})
-  return combined(
-    syncs.map(({ sync }) => sync),
-    async () => {
-      isStopped = true
-      clearInterval(discovery)
-      await Promise.all(syncs.map(({ sync }) => sync.stop()))
-      await sandbox?.close()
-    },
-  )
+  return combined(syncs, async () => {
+    isStopped = true
+    clearInterval(discovery)
+    await Promise.all(syncs.map(({ sync }) => sync.stop()))
+    await sandbox?.close()
+  })
 }
 
-function combined(syncs: readonly EndpointSync[], stop: () => Promise<void>): Syncer {
+type KindSync = { readonly kind: Kind; readonly sync: EndpointSync }
+
+function combined(kindSyncs: readonly KindSync[], stop: () => Promise<void>): Syncer {
+  const syncs = kindSyncs.map(({ sync }) => sync)
   return {
+    hostObjects: () => kindSyncs.map(({ kind, sync }) => ({ kind, objects: sync.known.host() })),
     ready: Promise.all(syncs.map(({ ready }) => ready)).then(() => {}),
     settled: async () => void (await Promise.all(syncs.map(sync => sync.settled()))),
     failures: () => syncs.flatMap(sync => sync.failures()),
