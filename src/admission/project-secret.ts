@@ -10,15 +10,16 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { sourceOf, syncManager } from '../kinds/project-secret-source.ts'
 import { countVersion, previousVersion } from '../kinds/secret-version.ts'
 import { type HistoryDependencies, secretHistory } from './secret-history.ts'
+import { type LastReadDependencies, secretLastRead } from './secret-last-read.ts'
 
-type Dependencies = HistoryDependencies & { readonly now: () => number }
+type Dependencies = HistoryDependencies & LastReadDependencies & { readonly now: () => number }
 
 export const projectSecretAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof ProjectSecret>> => ({
   admit: async (next, old, request) => ({
     object: countVersion(keepCopy(next, old, request), old, { caller: request.caller, now: dependencies.now() }),
   }),
   companions: (old, next) => previousVersion(ProjectSecret, old, next),
-  subresources: { history: secretHistory(ProjectSecret, dependencies) },
+  subresources: { history: secretHistory(ProjectSecret, dependencies), lastread: secretLastRead(dependencies) },
 })
 
 type Secret = ObjectOf<typeof ProjectSecret>

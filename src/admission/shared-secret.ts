@@ -5,11 +5,12 @@ import type { ObjectOf } from '../api/kind.ts'
 import { countVersion, previousVersion } from '../kinds/secret-version.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { type HistoryDependencies, secretHistory } from './secret-history.ts'
+import { type LastReadDependencies, secretLastRead } from './secret-last-read.ts'
 
-type Dependencies = HistoryDependencies & { readonly now: () => number }
+type Dependencies = HistoryDependencies & LastReadDependencies & { readonly now: () => number }
 
 export const sharedSecretAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof SharedSecret>> => ({
   admit: async (next, old, { caller }) => ({ object: countVersion(next, old, { caller, now: dependencies.now() }) }),
   companions: (old, next) => previousVersion(SharedSecret, old, next),
-  subresources: { history: secretHistory(SharedSecret, dependencies) },
+  subresources: { history: secretHistory(SharedSecret, dependencies), lastread: secretLastRead(dependencies) },
 })

@@ -62,6 +62,7 @@ export type ApiServer = {
   readonly issuer: Issuer
   /** Records that somebody read an object with its data. */
   readonly noteRead: (kind: Kind, document: Document) => void
+  readonly lastActivity: (id: string) => number | undefined
   readonly warningFor: (caller: Caller) => string | undefined
   readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of an existing team. */
@@ -134,6 +135,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const dependencies: AdmissionDependencies & GateDependencies = {
     now,
     random,
+    lastActivity,
     isNoWider: isScopeNoWider,
     maxKeyTTL: maxKeyTTL || undefined,
     authorize: (caller, question) => authorizer.decide(caller, question),
@@ -264,6 +266,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
       // The time of a deleted object has been removed already, and a new one would stay forever.
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
+    lastActivity,
     warningFor: expiryWarnings({ keyIndex, now, lastActivity }),
     ownKey: ownKeyWith({ ends: accessKeys.ownKeyEnds, now }),
     ready,

@@ -53,6 +53,7 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
     reachVersion: async () => {},
     indexed: () => undefined,
     noteRead: () => {},
+    lastActivity: () => undefined,
     pages: () => undefined,
     rootPages: () => undefined,
     limits,

@@ -5,7 +5,7 @@ import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
-import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
+import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
 import { keepSourceUid, sourceOf } from './project-secret-source.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
@@ -41,7 +41,7 @@ const spec = struct('Desired state of the project secret.', {
 const status = struct('Observed state of the project secret.', {
   conditions,
   version,
-  lastRead,
+  lastRead: formerLastRead,
   lastSynced: time('Last time the data was copied from the SharedSecret.'),
 })
 
@@ -56,7 +56,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   spec,
   status,
   statusSubresource: true,
-  subresources: { history },
+  subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
   columns: [
     {
@@ -98,7 +98,6 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   assign: (next, old, caller) => keepSourceUid(keepOwner(next, old, caller), old),
   grants: object => [...sharedGrants(object), ...copyGrant(object)],
   keepsLastRead: true,
-  join: joinLastRead,
   validate: (next, old) => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name

@@ -3,7 +3,7 @@
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text } from '../api/schema.ts'
-import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
+import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
 import { checkData, data, lastApplied } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
 import {
@@ -25,7 +25,7 @@ const spec = struct('Desired state of the shared secret.', {
   data,
   access,
 })
-const status = struct('Observed state of the shared secret.', { conditions, version, lastRead })
+const status = struct('Observed state of the shared secret.', { conditions, version, lastRead: formerLastRead })
 
 export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'SharedSecret',
@@ -38,7 +38,7 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   spec,
   status,
   statusSubresource: true,
-  subresources: { history },
+  subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
   columns: [
     {
@@ -68,7 +68,6 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   assign: keepOwner,
   grants: sharedGrants,
   keepsLastRead: true,
-  join: joinLastRead,
   validate: (next, old) => [
     ...checkData(next.spec?.data, old?.spec?.data),
     ...checkOwner(next.spec?.owner),

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { kinds } from '../../src/kinds/index.ts'
 import { withEachKubectl } from '../support/kubectl.ts'
 import { openSession, type Session } from '../support/kubectl-session.ts'
 import { documents, group, sharedSecret, team } from '../support/sample.ts'
@@ -145,6 +146,23 @@ await withEachKubectl(kubectl => {
       assert.deepEqual(await k.json('get team differing'), before)
     })
 
+    test('diff of an unchanged object is empty for every kind, also after it was read and for the key in use', async () => {
+      const samples = kinds.filter(kind => kind.stored && kind.served && kind.verbs.includes('patch'))
+      for (const { sample, singular, plural } of samples) {
+        const { name, namespace = 'default' } = sample['metadata'] as { name: string; namespace?: string }
+        await apply(sample)
+        await k.ok(['get', plural, name, '-n', namespace, '-o', 'yaml'])
+        assert.equal(await k.ok('diff -f -', { stdin: sample }), '', singular)
+        await apply(sample, '--server-side', '--force-conflicts')
+        assert.equal(await k.ok('diff --server-side -f -', { stdin: sample }), '', singular)
+      }
+      const own = withoutServerFields(await k.json('get ownedaccesskey admin'))
+      for (const flags of [[], ['--server-side', '--force-conflicts']]) {
+        await apply(own, ...flags)
+        assert.equal(await k.ok(['diff', '-f', '-', ...flags], { stdin: own }), '', `${flags}`)
+      }
+    })
+
     test('diff of an object that does not exist shows all of it', async () => {
       const diff = await k.run('diff -f -', { stdin: team('unborn', { displayName: 'A' }) })
       assert.equal(diff.code, 1, diff.stderr)
@@ -173,3 +191,10 @@ await withEachKubectl(kubectl => {
     })
   })
 })
+
+/** A manifest as a user keeps it. */
+function withoutServerFields({ apiVersion, kind, metadata: { name }, spec }: Manifest): Manifest {
+  return { apiVersion, kind, metadata: { name }, spec }
+}
+
+type Manifest = { apiVersion: string; kind: string; metadata: { name: string }; spec: unknown }
