@@ -76,6 +76,8 @@ type Names = {
   readonly hidden: readonly string[]
   readonly writeOnly: readonly string[]
   readonly sealed: readonly string[]
+  /** Write-only maps of text, by the path of the map that stores them as base64: `spec.stringData` to `spec.data`. */
+  readonly textForms: { readonly [field: string]: string }
   readonly subresources: { readonly [name: string]: Subresource }
   /** Whether `/status` is served (D9). */
   readonly statusSubresource: boolean
@@ -129,6 +131,7 @@ type Optional =
   | 'hidden'
   | 'writeOnly'
   | 'sealed'
+  | 'textForms'
   | 'statusSubresource'
   | 'subresources'
   | 'generateNamePrefix'
@@ -162,6 +165,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(
     hidden: [],
     writeOnly: [],
     sealed: [],
+    textForms: {},
     statusSubresource: false,
     subresources: {},
     generateNamePrefix: undefined,

@@ -7,7 +7,7 @@ import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
 import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
 import { keepSourceUid, sourceOf } from './project-secret-source.ts'
-import { checkData, data, lastApplied } from './secret-data.ts'
+import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
 import {
   access,
@@ -35,6 +35,7 @@ const spec = struct('Desired state of the project secret.', {
   description: text('Describes the project secret.'),
   owner,
   data,
+  stringData,
   access,
   sharedSecretRef,
 })
@@ -58,6 +59,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   statusSubresource: true,
   subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
+  textForms,
   columns: [
     {
       name: 'Keys',

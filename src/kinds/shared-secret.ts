@@ -4,7 +4,7 @@ import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text } from '../api/schema.ts'
 import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
-import { checkData, data, lastApplied } from './secret-data.ts'
+import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
 import {
   access,
@@ -23,6 +23,7 @@ const spec = struct('Desired state of the shared secret.', {
   description: text('Describes the shared secret.'),
   owner,
   data,
+  stringData,
   access,
 })
 const status = struct('Observed state of the shared secret.', { conditions, version, lastRead: formerLastRead })
@@ -40,6 +41,7 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   statusSubresource: true,
   subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
+  textForms,
   columns: [
     {
       name: 'Keys',

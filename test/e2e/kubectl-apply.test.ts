@@ -68,6 +68,24 @@ await withEachKubectl(kubectl => {
       assert.equal(await k.ok('diff -f -', { stdin: both }), '')
     })
 
+    test('apply accepts stringData: diffs are empty, and only server-side apply removes dropped keys', async () => {
+      const name = `sharedsecret.${group}/plain`
+      const plain = (stringData: object) => sharedSecret('plain', { stringData })
+      const dataOf = async () => (await k.json('get sharedsecret plain')).spec.data
+      assert.equal(await apply(plain({ a: '1', b: '2' })), `${name} created\n`)
+      assert.equal(await k.ok('diff -f -', { stdin: plain({ a: '1', b: '2' }) }), '')
+      const { metadata } = await k.json('get sharedsecret plain')
+      // kubectl does not find stringData in the live object, so it sends it every time. The server stores no change.
+      await apply(plain({ a: '1', b: '2' }))
+      assert.equal((await k.json('get sharedsecret plain')).metadata.resourceVersion, metadata.resourceVersion)
+      await apply(plain({ a: '3' }))
+      assert.deepEqual(await dataOf(), { a: 'Mw==', b: 'Mg==' })
+      await apply(plain({ a: '3', b: '2' }), '--server-side', '--force-conflicts')
+      await apply(plain({ a: '3' }), '--server-side', '--force-conflicts')
+      assert.deepEqual(await dataOf(), { a: 'Mw==' })
+      assert.equal(await k.ok('diff --server-side -f -', { stdin: plain({ a: '3' }) }), '')
+    })
+
     test('apply --prune with an allowlist deletes objects that are no longer in the file', async () => {
       const one = team('pruned-one', {}, { labels: { set: 'prune' } })
       const two = team('pruned-two', {}, { labels: { set: 'prune' } })

@@ -108,6 +108,7 @@ await withEachKubectl(kubectl => {
       const nested = await k.ok('explain team.spec.clusterRoles.name')
       assert.ok(nested.startsWith(`${head('Team')}FIELD: name <string>\n`), nested)
       assert.match(nested, /^ {4}The cluster role to assign\.$/m)
+      assert.match(await k.ok('explain sharedsecret.spec.stringData'), /Write-only/)
       const recursive = await k.ok('explain team --recursive')
       assert.match(
         recursive,
