@@ -78,6 +78,8 @@ type Names = {
   readonly sealed: readonly string[]
   /** Write-only maps of text, by the path of the map that stores them as base64: `spec.stringData` to `spec.data`. */
   readonly textForms: { readonly [field: string]: string }
+  /** Fields for field selectors besides name and namespace, with the value that an absent field has. Not for sealed fields. */
+  readonly selectable: { readonly [field: string]: string }
   readonly subresources: { readonly [name: string]: Subresource }
   /** Whether `/status` is served (D9). */
   readonly statusSubresource: boolean
@@ -132,6 +134,7 @@ type Optional =
   | 'writeOnly'
   | 'sealed'
   | 'textForms'
+  | 'selectable'
   | 'statusSubresource'
   | 'subresources'
   | 'generateNamePrefix'
@@ -166,6 +169,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(
     writeOnly: [],
     sealed: [],
     textForms: {},
+    selectable: {},
     statusSubresource: false,
     subresources: {},
     generateNamePrefix: undefined,
