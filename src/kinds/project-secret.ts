@@ -62,15 +62,21 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   textForms,
   columns: [
     {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      value: o => o.spec?.displayName as string,
+    },
+    {
       name: 'Keys',
       type: 'integer',
       description: 'Number of keys.',
       value: o => Object.keys(o.spec?.data ?? {}).length,
     },
     {
-      name: 'From',
+      name: 'Global-Secret',
       type: 'string',
-      description: 'The SharedSecret it follows.',
+      description: 'The SharedSecret (global secret) that it follows.',
       value: o => refName(o),
     },
     {

@@ -32,10 +32,10 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   kind: 'SharedSecret',
   plural: 'sharedsecrets',
   singular: 'sharedsecret',
-  shortNames: ['shs'],
+  shortNames: ['shs', 'globalsecret', 'globalsecrets'],
   categories: ['all', 'platform'],
   namespaced: true,
-  description: 'SharedSecret (a global secret) holds sensitive data shared across users, teams and connected clusters.',
+  description: 'SharedSecret, a global secret, holds sensitive data shared across users, teams and connected clusters.',
   spec,
   status,
   statusSubresource: true,
@@ -44,17 +44,16 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   textForms,
   columns: [
     {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      value: o => o.spec?.displayName as string,
+    },
+    {
       name: 'Keys',
       type: 'integer',
       description: 'Number of keys.',
       value: o => Object.keys(o.spec?.data ?? {}).length,
-    },
-    {
-      name: 'Display-Name',
-      type: 'string',
-      description: 'Name shown to people.',
-      priority: 1,
-      value: o => o.spec?.displayName as string,
     },
     {
       name: 'Owner',
