@@ -24,13 +24,18 @@ export const secretHistory =
 
 /** Newest first. A secret that follows another shows its own earlier versions. */
 async function listVersions(secret: Secret, dependencies: HistoryDependencies): Promise<SubresourceResult> {
-  const { namespace = '', uid = '' } = secret.metadata
-  const kept = await dependencies.listVersions({ namespace, labelSelector: `${versionLabel}=${uid}` })
-  const earlier = kept
-    .map(({ spec }) => spec?.['version'] as Version)
-    .sort((one, other) => (other.number ?? 0) - (one.number ?? 0))
+  const earlier = await storedVersions(secret, dependencies)
   const current = sourceOf(secret) ? [] : [{ ...versionOf(secret), current: true }]
   return answer('SecretHistory', secret, { status: { versions: [...current, ...earlier] } as unknown as JsonObject })
+}
+
+/** The versions before the current one, newest first. */
+export async function storedVersions(secret: Secret, { listVersions: list }: HistoryDependencies): Promise<Version[]> {
+  const { namespace = '', uid = '' } = secret.metadata
+  const kept = await list({ namespace, labelSelector: `${versionLabel}=${uid}` })
+  return kept
+    .map(({ spec }) => spec?.['version'] as Version)
+    .sort((one, other) => (other.number ?? 0) - (one.number ?? 0))
 }
 
 /** Has the structure of the secret itself, so that the same protection applies to its data. */

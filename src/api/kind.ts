@@ -13,13 +13,17 @@ export type { ObjectPermission, PermissionSubject, Question } from './permission
 export type Verb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection'
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 
+/** A time in milliseconds that is stored beside the objects (D19). */
+type LastActivity = (id: string) => number | undefined
+
 /** A column of `kubectl get`. The server adds Name and Age. priority > 0: shown with -o wide only. */
 export type Column = {
   readonly name: string
   readonly type: 'string' | 'integer' | 'boolean' | 'date'
   readonly description: string
   readonly priority?: number
-  readonly value: (object: Resource) => string | number | boolean | undefined
+  /** The server passes times that are stored separately, such as the last read (D35). */
+  readonly value: (object: Resource, lastActivity?: LastActivity) => string | number | boolean | undefined
 }
 
 /** Rules of a kind. All of them are pure. */
@@ -40,7 +44,7 @@ type PureRules<O extends Resource> = {
   /** Validates beyond the schema. Returns all errors. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
   /** Adds data that is stored separately, such as the last activity (D19), to every response. */
-  readonly join?: (object: O, lastActivity: (id: string) => number | undefined) => O
+  readonly join?: (object: O, lastActivity: LastActivity) => O
 }
 
 /**
@@ -75,6 +79,10 @@ type Names = {
   readonly hidden: readonly string[]
   readonly writeOnly: readonly string[]
   readonly sealed: readonly string[]
+  /** Write-only maps of text, by the path of the map that stores them as base64: `spec.stringData` to `spec.data`. */
+  readonly textForms: { readonly [field: string]: string }
+  /** Fields for field selectors besides name and namespace, with the value that an absent field has. Not for sealed fields. */
+  readonly selectable: { readonly [field: string]: string }
   readonly subresources: { readonly [name: string]: Subresource }
   /** Whether `/status` is served (D9). */
   readonly statusSubresource: boolean
@@ -128,6 +136,8 @@ type Optional =
   | 'hidden'
   | 'writeOnly'
   | 'sealed'
+  | 'textForms'
+  | 'selectable'
   | 'statusSubresource'
   | 'subresources'
   | 'generateNamePrefix'
@@ -161,6 +171,8 @@ export function defineKind<S extends TSchema, T extends TSchema>(
     hidden: [],
     writeOnly: [],
     sealed: [],
+    textForms: {},
+    selectable: {},
     statusSubresource: false,
     subresources: {},
     generateNamePrefix: undefined,

@@ -64,6 +64,7 @@ export type ApiServer = {
   readonly issuer: Issuer
   /** Records that somebody read an object with its data. */
   readonly noteRead: (kind: Kind, document: Document) => void
+  readonly lastActivity: (id: string) => number | undefined
   readonly warningFor: (caller: Caller) => string | undefined
   /** Expiry in milliseconds of the keys that somebody has to renew. */
   readonly renewals: () => Iterable<number>
@@ -138,6 +139,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const dependencies: AdmissionDependencies & GateDependencies = {
     now,
     random,
+    lastActivity,
     isNoWider: isScopeNoWider,
     maxKeyTTL: maxKeyTTL || undefined,
     authorize: (caller, question) => authorizer.decide(caller, question),
@@ -269,6 +271,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
       // The time of a deleted object has been removed already, and a new one would stay forever.
       if (storage.store.get({ bucket: kind.id, ...ref })) touch(readId(object.metadata.uid ?? ''), now())
     },
+    lastActivity,
     warningFor: expiryWarnings({ keyIndex, now, lastActivity }),
     renewals: renewalsWith({ keyIndex, lastActivity, isLive }),
     ownKey: ownKeyWith({ ends: accessKeys.ownKeyEnds, now }),

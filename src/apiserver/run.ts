@@ -123,6 +123,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     reachVersion: apiServer.registry.reachVersion,
     indexed: apiServer.registry.indexed,
     noteRead: apiServer.noteRead,
+    lastActivity: apiServer.lastActivity,
     ...openRoutes({ kinds, checks, metrics, now, version, issuer: apiServer.issuer }),
     limits,
     fairness: openFairness(() => performance.now()),

@@ -85,7 +85,7 @@ async function valuesOf(name: string, flag: Flag, lookup: Lookup): Promise<strin
   if (flag.type !== 'switch' && flag.choices) return [...flag.choices]
   if (name === 'context') return Object.keys((await readContexts(lookup.io)).contexts)
   if (name === 'secret') return namesOf('secret', lookup)
-  return name === 'for-team' ? namesOf('team', lookup) : []
+  return name === 'for-team' || name === 'team' ? namesOf('team', lookup) : []
 }
 
 async function namesOf(word: string, { io, target }: Lookup): Promise<string[]> {

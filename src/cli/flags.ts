@@ -41,7 +41,7 @@ export const projectFlag = {
   project: {
     type: 'text',
     value: 'PROJECT',
-    what: 'Use the secret of this project instead of a shared secret.',
+    what: 'Use the secret of this project instead of a global secret (SharedSecret).',
     // Secrets of project X are in namespace p-X (D30).
     check: one => namespaceProblems(`p-${one}`),
   },

@@ -53,7 +53,7 @@ export const list: Command = defineCommand({
   run: async ({ flags, words: [word = ''] }, io) => show(io, flags, [word]),
 })
 
-export async function show(io: Io, flags: GetFlags, words: readonly string[]): Promise<number> {
+export async function show(io: Io, flags: GetFlags, words: readonly string[], fieldSelector = ''): Promise<number> {
   const { word, names } = readNames(words, flags.project)
   const kind = kindNamed(word, names.length ? 'get' : 'list', flags.project)
   if (flags.output === 'value') return showValue(io, flags, kind, names)
@@ -64,14 +64,10 @@ export async function show(io: Io, flags: GetFlags, words: readonly string[]): P
     const namespace = namespaceFor(kind, flags, session.namespace)
     const options = { ...flags, namespace, withNamespace: kind.namespaced && flags['all-namespaces'] }
     const from = sourceOf(session, kind, flags)
+    const selection = { ...selectionOf(session, kind, flags), ...(fieldSelector ? { fieldSelector } : {}) }
     if (flags.watch) {
       await byName(session.rows, kind, names, namespace).then(({ failures }) => fail(failures))
-      return await watchObjects(io, from, {
-        kinds: [kind],
-        names,
-        options,
-        selection: selectionOf(session, kind, flags),
-      })
+      return await watchObjects(io, from, { kinds: [kind], names, options, selection })
     }
     if (names.length) {
       const { objects, failures } = await byName(from, kind, names, namespace)
@@ -79,7 +75,7 @@ export async function show(io: Io, flags: GetFlags, words: readonly string[]): P
       fail(failures)
       return 0
     }
-    const objects = await Array.fromAsync(listAll(from, kind, selectionOf(session, kind, flags)))
+    const objects = await Array.fromAsync(listAll(from, kind, selection))
     printObjects(io, kind, objects, { ...options, isList: true })
     if (!objects.length) await warnScopeMayHide(io, session)
     return 0

@@ -32,12 +32,34 @@ const exampleLines = ({ what, command }: Example) => [...(what ? [`  # ${what}`]
 export const askingOf = (asksBefore: string) =>
   `Asks for confirmation before it ${asksBefore}. --yes skips the question; required without a terminal.`
 
-/** Lists the commands that start with these words, or all commands if there are none. */
-export function overviewOf(commands: readonly Command[], words: readonly string[]): string {
-  const listed = commands.filter(command => !command.hidden && words.every((word, at) => command.words[at] === word))
+/** The headings of the overview, in its order. The table of commands names one for each command. */
+const subjects = [
+  'Sign-in and contexts',
+  'Global secrets and project secrets',
+  'Teams',
+  'Access keys and tokens',
+  'Permissions',
+  'Objects of any kind',
+  'Virtual clusters',
+  'Server',
+  'This program',
+]
+
+export type Listed = { readonly command: Command; readonly subject?: string | undefined }
+
+/** Lists the commands that start with these words, or all commands by subject if there are none. */
+export function overviewOf(all: readonly Listed[], words: readonly string[]): string {
+  const listed = all.filter(({ command }) => !command.hidden && words.every((word, at) => command.words[at] === word))
+  const lines = (some: readonly Listed[]) =>
+    columns(some.map(({ command }) => [`platform ${nameOf(command)}`, command.what]))
   return [
     'Usage:',
-    ...columns(listed.map(command => [`platform ${nameOf(command)}`, command.what])),
+    ...(words.length
+      ? lines(listed)
+      : [
+          '  platform COMMAND',
+          ...subjects.flatMap(subject => ['', `${subject}:`, ...lines(listed.filter(one => one.subject === subject))]),
+        ]),
     '',
     `platform ${[...words, 'COMMAND'].join(' ')} --help shows examples and flags.`,
   ].join('\n')

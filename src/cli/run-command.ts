@@ -13,7 +13,7 @@ const exitCodes: { readonly [code: number]: number } = { 401: 4, 403: 5, 404: 3,
 /** Returns the exit code; never throws. */
 export async function runCommand(commands: readonly Row[], args: readonly string[], io: Io): Promise<number> {
   const { flags: leading, words } = splitLeadingFlags(commands, args)
-  const given = normalize(words)
+  const given = withSecretWord(commands, normalize(words))
   const row = rowOf(commands, given)
   const wantsHelp = given.slice(0, endOfFlags(given)).some(one => one === '--help' || one === '-h')
   if (!row && leading.length && !given.length) {
@@ -86,6 +86,14 @@ function normalize([first, ...rest]: readonly string[]): readonly string[] {
   return first === undefined ? [] : [first, ...rest]
 }
 
+/** SharedSecrets are global secrets to their users, so `set globalsecret` is `set secret`. */
+function withSecretWord(rows: readonly Row[], args: readonly string[]): readonly string[] {
+  const [verb, word = '', ...rest] = args
+  const [, secret] = /^global(secrets?)$/.exec(word) ?? []
+  const isKnown = rows.some(({ words }) => words[0] === verb && words.length <= 2 && verb !== 'kubectl')
+  return verb !== undefined && secret !== undefined && isKnown ? [verb, secret, ...rest] : args
+}
+
 /** The longest match wins: `vcluster patch` before `vcluster`. A singular matches a plural: `list secret`. */
 function rowOf(commands: readonly Row[], args: readonly string[]): Row | undefined {
   return commands
@@ -100,11 +108,12 @@ function endOfFlags(args: readonly string[]): number {
 }
 
 async function unknownCommand(rows: readonly Row[], args: readonly string[], help: boolean, io: Io): Promise<number> {
-  const commands = await Promise.all(rows.map(loaded))
+  const listed = await Promise.all(rows.map(async row => ({ command: await loaded(row), subject: row.subject })))
+  const commands = listed.map(({ command }) => command)
   const words = args.slice(0, args.findIndex(one => one.startsWith('-')) >>> 0)
   const isGroup = commands.some(command => words.every((word, at) => command.words[at] === word))
   if (isGroup) {
-    const text = `${overviewOf(commands, words)}\n`
+    const text = `${overviewOf(listed, words)}\n`
     if (help) io.out(text)
     else io.err(text)
     return help ? 0 : 2

@@ -96,7 +96,10 @@ export type Command<F extends Flags = Flags> = {
 }
 
 /** A command, or a lazy import of it, so that the program loads only the command it runs. */
-export type Row = Command | { readonly words: readonly string[]; readonly load: () => Promise<Command> }
+export type Row = (Command | { readonly words: readonly string[]; readonly load: () => Promise<Command> }) & {
+  /** Heading of the command in the overview. */
+  readonly subject?: string
+}
 
 export const loaded = async (row: Row): Promise<Command> => ('load' in row ? row.load() : row)
 

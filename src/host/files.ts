@@ -1,6 +1,6 @@
 // File access of the command line: atomic writes, owner-only permissions, locks.
 
-import { access, constants, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, open, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { locked } from './file-lock.ts'
 import { unreadable, unwritable } from './fs-errors.ts'
@@ -40,10 +40,28 @@ export const openFiles = (env: NodeJS.ProcessEnv, notify: (text: string) => void
       await writeFile(path, data, { flag: 'wx', mode, flush: true })
       return true
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException
-      if (code === 'EEXIST') return false
-      throw new Error(`cannot write ${path}: ${code === 'ENOENT' ? 'the directory does not exist' : message}`)
+      return existing(path, error as NodeJS.ErrnoException)
     }
+  },
+
+  async makeDirectory(path) {
+    try {
+      await mkdir(path, { mode: 0o700 })
+      return true
+    } catch (error) {
+      return existing(path, error as NodeJS.ErrnoException)
+    }
+  },
+
+  async removeDirectory(path) {
+    try {
+      await rmdir(path)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'ENOTEMPTY' || code === 'EEXIST') return false
+      if (code !== 'ENOENT') throw error
+    }
+    return true
   },
 
   remove: path => rm(path, { force: true }),
@@ -64,3 +82,9 @@ export const openFiles = (env: NodeJS.ProcessEnv, notify: (text: string) => void
     return undefined
   },
 })
+
+/** False if the path exists; throws for every other error. */
+function existing(path: string, { code, message }: NodeJS.ErrnoException): false {
+  if (code === 'EEXIST') return false
+  throw new Error(`cannot write ${path}: ${code === 'ENOENT' ? 'the directory does not exist' : message}`)
+}

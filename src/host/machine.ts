@@ -7,6 +7,10 @@ export interface Files {
   write(path: string, data: string | Uint8Array): Promise<void>
   /** Creates a file in an existing directory, by default with mode 0600. Returns false if the path exists. */
   make(path: string, data: string | Uint8Array, mode?: number): Promise<boolean>
+  /** Creates a directory with mode 0700 in an existing one. Returns false if the path exists. */
+  makeDirectory(path: string): Promise<boolean>
+  /** Removes an empty directory. Returns false if it is not empty. */
+  removeDirectory(path: string): Promise<boolean>
   /** Removes a file, if it exists. */
   remove(path: string): Promise<void>
   /** Removes a directory recursively, if it exists. */

@@ -54,6 +54,7 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
     reachVersion: async () => {},
     indexed: () => undefined,
     noteRead: () => {},
+    lastActivity: () => undefined,
     pages: () => undefined,
     rootPages: () => undefined,
     limits,

@@ -22,6 +22,7 @@ import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import { type Access, type AuthResult, authorize, reauthorize, reauthorizeWatch, writeCheck } from './auth-filter.ts'
 import { refuse } from './error-response.ts'
 import { negotiate, type View } from './negotiate.ts'
+import { noteOf } from './note-read.ts'
 import { timeoutOf } from './options.ts'
 import { redactResponse } from './redact-response.ts'
 import {
@@ -75,6 +76,8 @@ export type ServerOptions = {
   readonly ending: AbortSignal
   /** Called for every object that was read with its data, for kinds that keep the time of the last read. */
   readonly noteRead: (kind: Kind, document: Document) => void
+  /** Times that are stored beside the objects, for columns (D19, D35). */
+  readonly lastActivity: (id: string) => number | undefined
   /** Called for every response, for metrics and logs. */
   readonly observe: (observation: Observation) => void
 }
@@ -204,17 +207,13 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   const note = isRead(info) && shown === result ? noteOf(options, exchange, info, view) : undefined
   if (note && result.type === 'document') note(result.document)
   if (note && result.type === 'list') for (const document of result.list.items) note(document)
-  const sending = respond(exchange, writeResult(shown, info.kind, view, exchange, options.now()))
+  const sending = respond(exchange, writeResult(shown, info.kind, view, exchange, clockOf(options)))
   if (sending) await sending
 }
 
 const everything = {}
 
-/** undefined: nothing to note, for the kind does not remember it, or what is shown is not the objects themselves. */
-function noteOf({ noteRead }: ServerOptions, { query }: Exchange, { kind }: ResourceInfo, { as }: View) {
-  const isWhole = as === 'object' || (as === 'Table' && includeOf(query) === 'Object')
-  return kind.keepsLastRead && isWhole ? (document: Document) => noteRead(kind, document) : undefined
-}
+const clockOf = ({ now, lastActivity }: ServerOptions) => ({ now: now(), lastActivity })
 
 async function serveWatch(
   options: ServerOptions,
@@ -239,6 +238,7 @@ async function serveWatch(
       bookmarks,
       timeout: Math.min((timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000, longestTimer),
       now: options.now,
+      lastActivity: options.lastActivity,
       crowd: () => options.limits.current.watch,
       ending: options.ending,
     })

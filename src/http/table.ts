@@ -41,13 +41,19 @@ function columnDefinitions(kind: Kind): JsonObject[] {
   return [nameColumn, ...own, ageColumn]
 }
 
-export type TableOptions = { readonly kind: Kind; readonly view: View; readonly include: Include; readonly now: number }
+export type TableOptions = {
+  readonly kind: Kind
+  readonly view: View
+  readonly include: Include
+  readonly now: number
+  readonly lastActivity: (id: string) => number | undefined
+}
 
 /** `columns: false` for the later events of a watch, which do not repeat them. */
 export function table(
   objects: readonly Resource[],
   metadata: JsonObject,
-  { kind, view, include, now }: TableOptions,
+  { kind, view, include, now, lastActivity }: TableOptions,
   columns = true,
 ): JsonObject {
   return {
@@ -58,7 +64,7 @@ export function table(
     rows: objects.map(object => ({
       cells: [
         object.metadata.name ?? '',
-        ...kind.columns.map(column => cell(column, object, now)),
+        ...kind.columns.map(column => cell(column, column.value(object, lastActivity), now)),
         age(object.metadata.creationTimestamp, now),
       ],
       object:
@@ -71,8 +77,7 @@ export function table(
   }
 }
 
-function cell(column: Column, object: Resource, now: number): string | number | boolean | null {
-  const value = column.value(object)
+function cell(column: Column, value: ReturnType<Column['value']>, now: number): string | number | boolean | null {
   if (column.type === 'date') return age(value as string | undefined, now)
   return value ?? (column.type === 'string' ? '' : null)
 }

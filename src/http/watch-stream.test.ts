@@ -68,6 +68,7 @@ async function serve(context: TestContext, options: Partial<StreamOptions>) {
         bookmarks: false,
         timeout: 60_000,
         now: Date.now,
+        lastActivity: () => undefined,
         crowd: () => 1,
         ending: new AbortController().signal,
         ...options,

@@ -18,6 +18,7 @@ export type StreamOptions = {
   /** Milliseconds after which the watch ends. */
   readonly timeout: number
   readonly now: () => number
+  readonly lastActivity: TableOptions['lastActivity']
   /** How many watches are open, of everyone together. */
   readonly crowd: () => number
   /** Milliseconds after which a client that takes nothing is cut loose. */
@@ -87,7 +88,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
 }
 
 /** How an event is written: as it is, shared by all who watch, or in the view this client asked for. */
-function lineWriter({ kind, view, include, now }: StreamOptions): (event: WatchEvent) => Uint8Array {
+function lineWriter({ kind, view, include, now, lastActivity }: StreamOptions): (event: WatchEvent) => Uint8Array {
   if (view.as === 'object') return event => event.line
   let first = true
   return event => {
@@ -100,7 +101,10 @@ function lineWriter({ kind, view, include, now }: StreamOptions): (event: WatchE
     const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' }
     return watchEvent(
       event.type,
-      documentOf(table([object], metadata, { kind, view, include, now: now() }, columns) as never, JSON.stringify),
+      documentOf(
+        table([object], metadata, { kind, view, include, now: now(), lastActivity }, columns) as never,
+        JSON.stringify,
+      ),
     ).line
   }
 }

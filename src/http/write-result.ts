@@ -8,10 +8,12 @@ import type { List } from '../api/resources.ts'
 import type { Exchange } from '../serving/exchange.ts'
 import { type Answer, errorHeaders } from '../serving/respond.ts'
 import type { View } from './negotiate.ts'
-import { includeOf, partial, partialList, table } from './table.ts'
+import { includeOf, partial, partialList, type TableOptions, table } from './table.ts'
 import type { Result } from './verbs.ts'
 
-export function writeResult(result: Result, kind: Kind, view: View, exchange: Exchange, now: number): Answer {
+type Clock = Pick<TableOptions, 'now' | 'lastActivity'>
+
+export function writeResult(result: Result, kind: Kind, view: View, exchange: Exchange, clock: Clock): Answer {
   if (result.type === 'status') return writeJson(200, statusJson(result.status), view.format, exchange)
   if (result.type === 'document') {
     const { code, document } = result
@@ -25,7 +27,7 @@ export function writeResult(result: Result, kind: Kind, view: View, exchange: Ex
     const metadata = { resourceVersion: document.object.metadata.resourceVersion ?? '' }
     return writeView(
       code,
-      table([document.object], metadata, { kind, view, include: includeOf(exchange.query), now }),
+      table([document.object], metadata, { kind, view, include: includeOf(exchange.query), ...clock }),
       view,
       exchange,
     )
@@ -37,7 +39,7 @@ export function writeResult(result: Result, kind: Kind, view: View, exchange: Ex
   if (view.as === 'Table')
     return writeView(
       200,
-      table(objects, metadata, { kind, view, include: includeOf(exchange.query), now }),
+      table(objects, metadata, { kind, view, include: includeOf(exchange.query), ...clock }),
       view,
       exchange,
     )

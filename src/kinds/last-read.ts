@@ -1,23 +1,17 @@
-// Stores when somebody last read a secret, under its own id, and adds it to the status (D19, D35).
+// Records when somebody last read a secret, in a table of its own: a column and a subresource show it, the object does not (D19, D35).
 
-import type { Column } from '../api/kind.ts'
-import { type Resource, timestamp } from '../api/object.ts'
+import type { Column, Subresource } from '../api/kind.ts'
+import { timestamp } from '../api/object.ts'
 import { time } from '../api/schema.ts'
 
-export const lastRead = time(
-  'Last time somebody read the data. Reads of metadata or tables, and reads by the server, are ignored.',
-)
+/** Earlier releases showed the last read in the status. Manifests that were exported from them are still accepted. */
+export const formerLastRead = time('Ignored. The subresource lastread shows the last read.', { deprecated: true })
+
+/** The handler is in src/admission/secret-last-read.ts. */
+export const lastread: Subresource = { verb: 'get', kind: 'SecretLastRead' }
 
 /** The key of the stored time. */
 export const readId = (uid: string) => `${uid}/read`
-
-export function joinLastRead<S, T>(
-  object: Resource<S, T>,
-  lastActivity: (id: string) => number | undefined,
-): Resource<S, T> {
-  const read = lastActivity(readId(object.metadata.uid ?? ''))
-  return read === undefined ? object : { ...object, status: { ...(object.status as T), lastRead: timestamp(read) } }
-}
 
 /** A time and not an age, so that clients can find unused secrets without reading them. */
 export const lastReadColumn: Column = {
@@ -25,5 +19,8 @@ export const lastReadColumn: Column = {
   type: 'string',
   description: 'Last time somebody read the data.',
   priority: 1,
-  value: ({ status }) => (status?.['lastRead'] as string | undefined) ?? 'never',
+  value: ({ metadata }, lastActivity) => {
+    const read = lastActivity?.(readId(metadata.uid ?? ''))
+    return read === undefined ? 'never' : timestamp(read)
+  },
 }

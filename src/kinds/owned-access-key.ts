@@ -115,12 +115,19 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   hidden: ['status.digest', 'status.previous', ...secrets],
   sealed: secrets,
   join: joinActivity,
+  selectable: { 'spec.user': '', 'spec.team': '', 'spec.disabled': 'false' },
   subresources: { rotate: rotation },
   ownerOnly: true,
   rights: ownRights,
   readers: ownReaders,
   generateNamePrefix: 'key-',
   columns: [
+    {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      value: o => o.spec?.displayName as string,
+    },
     {
       name: 'Owner',
       type: 'string',
@@ -146,13 +153,6 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
       description: 'Lifetime in seconds.',
       priority: 1,
       value: o => o.spec?.ttl as number,
-    },
-    {
-      name: 'Display-Name',
-      type: 'string',
-      description: 'Name shown to people.',
-      priority: 1,
-      value: o => o.spec?.displayName as string,
     },
   ],
   prepare: next => (next.spec ? next : { ...next, spec: { type: 'User' as const } }),

@@ -5,9 +5,9 @@ import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
-import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
+import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
 import { keepSourceUid, sourceOf } from './project-secret-source.ts'
-import { checkData, data, lastApplied } from './secret-data.ts'
+import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
 import {
   access,
@@ -35,13 +35,14 @@ const spec = struct('Desired state of the project secret.', {
   description: text('Describes the project secret.'),
   owner,
   data,
+  stringData,
   access,
   sharedSecretRef,
 })
 const status = struct('Observed state of the project secret.', {
   conditions,
   version,
-  lastRead,
+  lastRead: formerLastRead,
   lastSynced: time('Last time the data was copied from the SharedSecret.'),
 })
 
@@ -56,9 +57,16 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   spec,
   status,
   statusSubresource: true,
-  subresources: { history },
+  subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
+  textForms,
   columns: [
+    {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      value: o => o.spec?.displayName as string,
+    },
     {
       name: 'Keys',
       type: 'integer',
@@ -66,9 +74,9 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
       value: o => Object.keys(o.spec?.data ?? {}).length,
     },
     {
-      name: 'From',
+      name: 'Global-Secret',
       type: 'string',
-      description: 'The SharedSecret it follows.',
+      description: 'The SharedSecret (global secret) that it follows.',
       value: o => refName(o),
     },
     {
@@ -98,7 +106,6 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   assign: (next, old, caller) => keepSourceUid(keepOwner(next, old, caller), old),
   grants: (object, to) => [...sharedGrants(object, to), ...copyGrant(object)],
   keepsLastRead: true,
-  join: joinLastRead,
   validate: (next, old) => [
     ...checkNamespace(next.metadata.namespace ?? ''),
     ...(next.spec?.sharedSecretRef && !next.spec.sharedSecretRef.name

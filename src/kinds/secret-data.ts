@@ -9,6 +9,13 @@ export const data = mapOf(
   { maxProperties: 4096 },
 )
 
+export const stringData = mapOf(
+  text(''),
+  'Write-only: values as text. The server merges them over data, stores them as base64, and never shows this field.',
+  { maxProperties: 4096 },
+)
+export const textForms = { 'spec.stringData': 'spec.data' } as const
+
 const keyPattern = /^[-._a-zA-Z0-9]+$/
 /** In decoded bytes. Larger stored data may stay (D72). */
 const maxBytes = 512 * 1024

@@ -17,6 +17,7 @@ export const version = struct('Version of the data and its author.', {
   author: text('User who wrote it.'),
   key: text('Name of the access key that the author used.'),
   time: time('Time of the change.'),
+  restored: integer('The earlier version whose data this version restored. Absent if the data is new.'),
   changed: list(text(''), `Keys that differ from the previous version, at most ${maxNamed}.`),
 })
 export type Version = Static<typeof version>
@@ -91,9 +92,14 @@ function lastOwn(old: Secret | undefined): Version | undefined {
   return Object.keys(old.spec?.data ?? {}).length ? versionOf(old) : undefined
 }
 
-type Author = { readonly caller: Caller; readonly now: number }
+type Author = {
+  readonly caller: Caller
+  readonly now: number
+  /** The earlier version with the same data. */
+  readonly restored?: number | undefined
+}
 
-function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Author): Version | undefined {
+function versionAfter(next: Secret, old: Secret | undefined, { caller, now, restored }: Author): Version | undefined {
   const changed = changedKeys(old?.spec?.data, next.spec?.data)
   if (old && !sourceOf(old) && changed.length === 0) return old.status?.version
   return {
@@ -101,6 +107,7 @@ function versionAfter(next: Secret, old: Secret | undefined, { caller, now }: Au
     author: caller.username,
     ...(caller.key === undefined ? {} : { key: caller.key }),
     time: timestamp(now),
+    ...(restored === undefined ? {} : { restored }),
     changed: changed.slice(0, maxNamed),
   }
 }
@@ -122,6 +129,12 @@ export function previousVersion(kind: Kind, old: Secret, next: Secret | undefine
   const spec = { secret: { kind: kind.kind, name }, version: was, ...(old.spec?.data ? { data: old.spec.data } : {}) }
   return [{ kind: SecretVersion, object: { metadata, spec } as unknown as JsonObject }]
 }
+
+/** Whether a change creates a version, and both versions have data of their own. */
+export const hasNewData = (old: Secret, next: Secret) =>
+  !sourceOf(old) && !sourceOf(next) && changedKeys(old.spec?.data, next.spec?.data).length > 0
+
+export const isSameData = (one: Data | undefined, other: Data | undefined) => changedKeys(one, other).length === 0
 
 function changedKeys(before: Data = {}, after: Data = {}): string[] {
   const isSame = (key: string) => Object.hasOwn(before, key) && Object.hasOwn(after, key) && before[key] === after[key]

@@ -3,8 +3,8 @@
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text } from '../api/schema.ts'
-import { joinLastRead, lastRead, lastReadColumn } from './last-read.ts'
-import { checkData, data, lastApplied } from './secret-data.ts'
+import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
+import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
 import {
   access,
@@ -23,36 +23,37 @@ const spec = struct('Desired state of the shared secret.', {
   description: text('Describes the shared secret.'),
   owner,
   data,
+  stringData,
   access,
 })
-const status = struct('Observed state of the shared secret.', { conditions, version, lastRead })
+const status = struct('Observed state of the shared secret.', { conditions, version, lastRead: formerLastRead })
 
 export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'SharedSecret',
   plural: 'sharedsecrets',
   singular: 'sharedsecret',
-  shortNames: ['shs'],
+  shortNames: ['shs', 'globalsecret', 'globalsecrets'],
   categories: ['all', 'platform'],
   namespaced: true,
-  description: 'SharedSecret (a global secret) holds sensitive data shared across users, teams and connected clusters.',
+  description: 'SharedSecret, a global secret, holds sensitive data shared across users, teams and connected clusters.',
   spec,
   status,
   statusSubresource: true,
-  subresources: { history },
+  subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
+  textForms,
   columns: [
+    {
+      name: 'Display-Name',
+      type: 'string',
+      description: 'Name shown to people.',
+      value: o => o.spec?.displayName as string,
+    },
     {
       name: 'Keys',
       type: 'integer',
       description: 'Number of keys.',
       value: o => Object.keys(o.spec?.data ?? {}).length,
-    },
-    {
-      name: 'Display-Name',
-      type: 'string',
-      description: 'Name shown to people.',
-      priority: 1,
-      value: o => o.spec?.displayName as string,
     },
     {
       name: 'Owner',
@@ -68,7 +69,6 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   assign: keepOwner,
   grants: sharedGrants,
   keepsLastRead: true,
-  join: joinLastRead,
   validate: (next, old) => [
     ...checkData(next.spec?.data, old?.spec?.data),
     ...checkOwner(next.spec?.owner),

@@ -32,6 +32,7 @@ import { checkMetadata, newMetadata } from './metadata.ts'
 import { isPlain } from './object-codec.ts'
 import { checkNameOnPath } from './request-path.ts'
 import { fieldsOfConfiguration, maySee, secretFields, writtenBy } from './secret-fields.ts'
+import { withTextStored } from './text-forms.ts'
 import { rewrite } from './update.ts'
 
 type Apply = Extract<PatchBody, { type: 'apply' }>
@@ -147,7 +148,7 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
     throw badRequest('metadata.managedFields must be nil')
   checkNameOnPath(kind, ref, metadata)
   return {
-    ...body,
+    ...withTextStored(kind, body),
     metadata: { ...metadata, name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) },
   } as unknown as Resource
 }

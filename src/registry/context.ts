@@ -9,6 +9,7 @@ import type { Gate } from '../api/power-gate.ts'
 import type { WriteCheck, WriteOptions } from '../api/resources.ts'
 import type { Key, Store } from '../storage/store.ts'
 import type { PendingWrites } from './pending-writes.ts'
+import type { ShownActivity } from './shown-activity.ts'
 import type { VisibilityIndex } from './visibility-index.ts'
 
 /** Encrypts and decrypts sealed fields. */
@@ -46,7 +47,9 @@ export type Context = {
   readonly reserved: Map<string, Set<Key>>
   /** Reads return stored objects with hidden fields and without decryption. For the server itself only. */
   readonly isInternal: boolean
-  /** Last activity of an object, in milliseconds (D19). */
+  /** Provides `lastActivity`. Shared by all callers. */
+  readonly activity: ShownActivity
+  /** Last activity of an object, in milliseconds (D19). A dry run shows the one that its caller saw last. */
   readonly lastActivity: (uid: string) => number | undefined
   readonly authorize: (caller: Caller, question: Question) => Decision
 }

@@ -14,6 +14,7 @@ import type { Kind } from '../api/kind.ts'
 import { metadataSchema } from '../api/metadata-schema.ts'
 import { emptyMap, isObject, type Json, type JsonObject, type Metadata, type Resource } from '../api/object.ts'
 import type { WriteOptions } from '../api/resources.ts'
+import { withTextStored } from './text-forms.ts'
 import { conform, type Findings, noFindings, noteUnknown, nothing, typeName } from './validate.ts'
 
 /** A well-formed object of the kind with all field errors so far. Bodies of another kind do not get this far. */
@@ -55,7 +56,8 @@ export function decodeObject(
   if (found.errors.some(({ reason }) => reason === tooManyReason || reason === tooLongReason))
     throw invalid(kind, metadata.name ?? '', found.errors)
   report(kind, (metadata.name ?? '') as string, found, atRoot.unknown, options, strictness)
-  return { object: object as unknown as Resource, errors: [...errors, ...found.errors] }
+  const all = [...errors, ...found.errors]
+  return { object: (all.length ? object : withTextStored(kind, object)) as unknown as Resource, errors: all }
 }
 
 function refuseDuplicates(kind: Kind, { duplicates = [] }: WriteOptions): void {

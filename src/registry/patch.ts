@@ -14,6 +14,7 @@ import { decodeObject, strictPatchError } from './decode.ts'
 import { visible } from './object-codec.ts'
 import { checkNamedByPath } from './request-path.ts'
 import { maySee, secretFields, setsFields, writtenByPatch } from './secret-fields.ts'
+import { storedPath } from './text-forms.ts'
 import { rewrite } from './update.ts'
 
 export async function patch(
@@ -35,7 +36,8 @@ export async function patch(
     checkNamedByPath(kind, ref, received.object.metadata)
     // An unchanged resourceVersion is not a precondition; a changed one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
-    return { ...received, isPinned, written: writtenByPatch(secret, body), callerCannotGet: !seen && setsFields(body) }
+    const written = writtenByPatch(secret, body).map(path => storedPath(kind, path))
+    return { ...received, isPinned, written, callerCannotGet: !seen && setsFields(body) }
   })
 }
 

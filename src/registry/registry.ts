@@ -8,7 +8,7 @@ import type { Ref, Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
 import type { Decision, PermissionVersions, Question } from '../api/permissions.ts'
 import type { Gate } from '../api/power-gate.ts'
-import type { Resources, WriteCheck } from '../api/resources.ts'
+import type { Resources, WriteCheck, WriteOptions } from '../api/resources.ts'
 import type { Store } from '../storage/store.ts'
 import { commitAlone, type Written } from './companion-writes.ts'
 import { type Context, keyOf, refOf, type Sealer } from './context.ts'
@@ -20,6 +20,7 @@ import { load } from './object-codec.ts'
 import { patch } from './patch.ts'
 import { openPendingWrites } from './pending-writes.ts'
 import { reachVersion } from './resource-version.ts'
+import { openShownActivity } from './shown-activity.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
 import { openVisibilityIndex } from './visibility-index.ts'
@@ -65,7 +66,8 @@ export interface Registry {
 export function openRegistry(given: RegistryOptions): Registry {
   const pending = openPendingWrites()
   const visibility = openVisibilityIndex(given.store, given.kinds)
-  const options = { ...given, pending, reserved: new Map(), visibility }
+  const activity = openShownActivity(given.lastActivity)
+  const options = { ...given, activity, pending, reserved: new Map(), visibility }
   /** A caller stays the same object until something about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
   const internal = contextOf(options, systemCaller, true)
@@ -99,25 +101,28 @@ const openPeek =
   }
 
 function contextOf(
-  options: RegistryOptions & Pick<Context, 'pending' | 'reserved' | 'visibility'>,
+  options: RegistryOptions & Pick<Context, 'activity' | 'pending' | 'reserved' | 'visibility'>,
   caller: Caller,
   isInternal: boolean,
 ): Context {
-  return { ...options, caller, isInternal }
+  return { ...options, lastActivity: options.activity.current(caller), caller, isInternal }
 }
 
 function resourcesOf(ctx: Context): Resources {
+  const dryRun = { ...ctx, lastActivity: ctx.activity.shown(ctx.caller) }
+  const contextFor = (write: WriteOptions | undefined) => (write?.dryRun ? dryRun : ctx)
   return {
     create: (kind, namespace, object, write) => create(ctx, kind, namespace, object, write),
     get: (kind, ref, how) => {
       const found = findSubresource(kind, how?.subresource)
       return found ? readSubresource(ctx, kind, ref, found) : get(ctx, kind, ref, how)
     },
-    act: (kind, ref, subresource, body, write) => runSubresource(ctx, kind, ref, subresource, body, write),
+    act: (kind, ref, subresource, body, write) =>
+      runSubresource(contextFor(write), kind, ref, subresource, body, write),
     list: (kind, how) => list(ctx, kind, how),
     watch: (kind, how) => watch(ctx, kind, how),
-    update: (kind, ref, object, write) => update(ctx, kind, ref, object, write),
-    patch: (kind, ref, body, write) => patch(ctx, kind, ref, body, write),
+    update: (kind, ref, object, write) => update(contextFor(write), kind, ref, object, write),
+    patch: (kind, ref, body, write) => patch(contextFor(write), kind, ref, body, write),
     delete: (kind, ref, how) => remove(ctx, kind, ref, how),
     deleteCollection: (kind, selection, how) => removeCollection(ctx, kind, selection, how),
   }

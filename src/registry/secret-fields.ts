@@ -16,7 +16,7 @@ import type { Context } from './context.ts'
 export function secretFields(ctx: Context, kind: Kind, ref: Ref): readonly FieldPath[] {
   if (ctx.isInternal) return []
   const secret = [...kind.hidden, ...kind.writeOnly]
-  if (kind.sealed.length && !maySee(ctx, kind, ref)) secret.push(...kind.sealed)
+  if (kind.sealed.length && !maySee(ctx, kind, ref)) secret.push(...kind.sealed, ...Object.keys(kind.textForms))
   return secret.map(fieldPath)
 }
 

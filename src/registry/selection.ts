@@ -2,7 +2,9 @@
 
 import type { Candidates } from '../api/candidates.ts'
 import { badRequest } from '../api/errors.ts'
+import { fieldPath, readAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
+import type { JsonObject } from '../api/object.ts'
 import type { Filter, Selection } from '../api/resources.ts'
 import { parseFieldSelector, parseLabelSelector, SelectorError } from '../api/selector.ts'
 import type { Entry, Key, ListQuery, ListResult } from '../storage/store.ts'
@@ -37,8 +39,7 @@ export function select(ctx: Context, kind: Kind, selection: Selection): Selected
   const tests: Test[] = []
   const namespace = kind.namespaced ? (selection.namespace ?? '') : ''
   if (!labels.empty) tests.push(entry => labels.matches(entry.labels))
-  if (fields.terms.length)
-    tests.push(entry => fields.matches(field => (field === 'metadata.name' ? entry.key.name : entry.key.namespace)))
+  if (fields.terms.length) tests.push(entry => fields.matches(field => fieldOf(kind, entry, field)))
   const access = selection.only && accessOf(ctx, kind, tests, selection.only)
   const matches = access ? all([access.matched, access.stillAllowed]) : tests.length ? all(tests) : undefined
   const named = (field: string) => fields.terms.find(term => term.field === field && term.op === '=')?.value
@@ -84,7 +85,18 @@ export function stateOf({ store }: Context, { query, among, matches, single }: S
   return { entries, revision: store.revision, more: false, remaining: 0 }
 }
 
-const fieldsOf = (kind: Kind) => (kind.namespaced ? ['metadata.name', 'metadata.namespace'] : ['metadata.name'])
+const fieldsOf = ({ namespaced, selectable }: Kind) => [
+  'metadata.name',
+  ...(namespaced ? ['metadata.namespace'] : []),
+  ...Object.keys(selectable),
+]
+
+function fieldOf(kind: Kind, entry: Entry, field: string): string {
+  if (field === 'metadata.name') return entry.key.name
+  if (field === 'metadata.namespace') return entry.key.namespace
+  const value = readAt(openPart(kind, entry) as unknown as JsonObject, fieldPath(field))
+  return value === undefined ? (kind.selectable[field] ?? '') : String(value)
+}
 
 function read<T>(parse: () => T): T {
   try {

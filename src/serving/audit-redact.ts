@@ -83,7 +83,8 @@ const ofKinds = new WeakMap<Kind, Protection>()
 export function protectionOf(kind: Kind): Protection {
   const known = ofKinds.get(kind)
   if (known) return known
-  const made = protectionOfSchema(wholeSchema(kind), [...kind.hidden, ...kind.writeOnly, ...kind.sealed])
+  const secrets = [...kind.hidden, ...kind.writeOnly, ...kind.sealed, ...Object.keys(kind.textForms)]
+  const made = protectionOfSchema(wholeSchema(kind), secrets)
   ofKinds.set(kind, made)
   return made
 }

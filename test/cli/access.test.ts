@@ -56,14 +56,14 @@ test('scopes come from flags; all invalid ones are reported together', async () 
 
 test('list accesskeys shows owner, last use, expiry, scope and flags', async () => {
   const text = await home.ok('list accesskeys')
-  assert.match(text, /^NAME +OWNER +LAST-USE +EXPIRES +SCOPE +FLAGS\n/)
+  assert.match(text, /^NAME +DISPLAY-NAME +OWNER +LAST-USE +EXPIRES +SCOPE +FLAGS\n/)
   assert.match(text, /^ci +ada +\d+s ago +in 6d +unscoped$/m)
   assert.match(text, /^scoped +admin +never +never +clusters: edge; projects: shop; roles: platform-cli; .*$/m)
   assert.match(await home.ok('list accesskeys -o name'), /^ownedaccesskey\/admin\n/)
 })
 
 test('list accesskeys supports labels, wide output and watches', async () => {
-  assert.match(await home.ok('list accesskeys -o wide'), /^NAME +OWNER/)
+  assert.match(await home.ok('list accesskeys -o wide'), /^NAME +DISPLAY-NAME +OWNER/)
   assert.equal((await home.run('list accesskeys -l no=body')).stderr, 'No ownedaccesskeys found.\n')
   const child = home.start(['list', 'accesskeys', '-w'])
   let text = ''
@@ -183,6 +183,44 @@ test('control characters of other users are shown as marks', async () => {
   assert.match(await home.ok('whoami', { env }), /through group a�\[2Jb�c/)
 })
 
+test('list accesskeys selects by owner and state, and shows display names', async () => {
+  await home.ok('create accesskey listed-ada --for-user lister --display-name Laptop')
+  await home.ok('create accesskey listed-off --for-user lister')
+  await home.ok('disable accesskey listed-off')
+  await home.ok('create team listers')
+  await home.ok('create accesskey listed-team --for-team listers')
+  const names = async (flags: string) =>
+    (await home.ok(`list accesskeys ${flags} --no-headers`))
+      .split('\n')
+      .map(line => line.split(' ')[0])
+      .filter(Boolean)
+  assert.deepEqual(await names('--user lister'), ['listed-ada', 'listed-off'])
+  assert.deepEqual(await names('--team listers'), ['listed-team'])
+  assert.deepEqual(await names('--user lister --disabled'), ['listed-off'])
+  const { items } = JSON.parse(await home.ok('list accesskeys --user lister -o json'))
+  assert.equal(items.length, 2)
+  assert.equal(
+    await home.ok('list accesskeys --user lister -o name'),
+    'ownedaccesskey/listed-ada\nownedaccesskey/listed-off\n',
+  )
+  assert.match(
+    await home.ok('list accesskeys --user lister'),
+    /^NAME +DISPLAY-NAME +OWNER .*\nlisted-ada +Laptop +lister /,
+  )
+  assert.match(await home.fails(2, 'list accesskeys --user a --team b'), /--user cannot be combined with --team/)
+  const { stdout, stderr } = await home.run('list accesskeys --user nobody')
+  assert.deepEqual([stdout, stderr], ['', 'No ownedaccesskeys found.\n'])
+})
+
+test('--secret and --scope-project PROJECT:ro build the scope', async () => {
+  const sent = async (flags: string) => {
+    const { stderr, stdout, code } = await home.run(`create accesskey scoped-secret ${flags} --dry-run=server -o json`)
+    return { code, text: stdout + stderr }
+  }
+  assert.match((await sent('--scope-project shop:rw')).text, /--scope-project: "shop:rw" must be PROJECT or PROJECT:ro/)
+  assert.match((await sent('--secret a/b/c')).text, /--secret: "a\/b\/c" must be NAME or PROJECT\/NAME/)
+})
+
 test('disable and enable affect the next request', async () => {
   await home.ok('create accesskey switched')
   assert.equal(await home.ok('disable accesskey switched'), 'ownedaccesskey/switched disabled\n')
@@ -203,7 +241,7 @@ test('a token is a signed JWT with the requested scope and lifetime', async () =
   const [, claims = ''] = token.split('.')
   const { iat, exp, 'platform.sh': own } = JSON.parse(Buffer.from(claims, 'base64url').toString())
   assert.deepEqual([exp - iat, own.scope], [600, { clusters: [{ cluster: 'edge' }] }])
-  assert.match(await home.fails(1, 'create token --ttl 2w'), /--ttl "2w": .* at most 86400 seconds \(1d\)/)
+  assert.match(await home.fails(1, 'create token --ttl 2w'), /--ttl "2w": .* at most 86400 seconds \(24h\)/)
 })
 
 test('the kubectl warning about tokens is not shown here, because the token is printed', async () => {

@@ -15,6 +15,7 @@ before(async () => {
   await home.ok('create accesskey ci')
   await home.ok('set secret app A=- -n asks', { stdin: '1' })
   await home.ok('set secret app B=- -n asks', { stdin: '2' })
+  await home.ok('share secret app --user ada -n asks')
   writeFileSync(join(home.directory, 'app.json'), '{"C":"3"}')
 })
 
@@ -32,6 +33,10 @@ const acts: { readonly [command: string]: readonly [args: string, question: RegE
     /Roll sharedsecret\/app in namespace asks on https:\S+ back to version 1: B removed\?/,
   ],
   delete: ['delete secret app -n asks', /Delete sharedsecret\/app in namespace asks on https:\S+\?/],
+  'share secret': [
+    'share secret app --user ada --remove -n asks',
+    /Stop sharing sharedsecret\/app in namespace asks on https:\S+ with user ada\?/,
+  ],
   'team remove-user': ['team remove-user web ada', /Remove the user ada from team\/web on https:\S+\?/],
   'team remove-group': ['team remove-group web front', /Remove the group front from team\/web on https:\S+\?/],
   'rotate accesskey': [
@@ -70,6 +75,7 @@ test('a dry run changes nothing, and does not prompt', async () => {
     'unset secret app A -n asks',
     'rollback secret app@1 -n asks',
     'import secret app -f app.json --replace -n asks',
+    'share secret app --user ada --remove -n asks',
     'team remove-user web ada',
     'team remove-group web front',
   ])

@@ -48,6 +48,28 @@ test('--help and help print the same on standard output; no command is a usage e
   assert.equal(stderr.includes('__complete'), false)
 })
 
+test('--help groups the commands by subject', async () => {
+  const overview = await home.ok('--help')
+  const subjects = [...overview.matchAll(/^(\S.*):$/gm)].map(([, subject]) => subject)
+  assert.deepEqual(subjects, [
+    'Usage',
+    'Sign-in and contexts',
+    'Global secrets and project secrets',
+    'Teams',
+    'Access keys and tokens',
+    'Permissions',
+    'Objects of any kind',
+    'Virtual clusters',
+    'Server',
+    'This program',
+  ])
+  const [, keys = ''] = /^Access keys and tokens:\n((?: {2}.*\n)+)/m.exec(overview) ?? []
+  assert.match(keys, /^ {2}platform rotate accesskey +Issue a new secret/m)
+  for (const command of await shownCommands())
+    assert.equal(overview.split(`  platform ${command.words.join(' ')}  `).length, 2, command.words.join(' '))
+  assert.match(await home.ok('team --help'), /^Usage:\n {2}platform team add-user/)
+})
+
 test('the usage line puts flags before --', async () => {
   assert.match(await home.ok('run --help'), /^ {2}platform run \[flags\] -- COMMAND…$/m)
   assert.match(await home.ok('get --help'), /^ {2}platform get KIND \[NAME\]… \[flags\]$/m)
@@ -91,6 +113,8 @@ test('completion offers commands, flags, values, kinds, contexts and live names'
   assert.deepEqual(await offered('get', 'team', '--no'), ['--no-headers'])
   assert.deepEqual(await offered('team', 'add-user', ''), ['web'])
   assert.deepEqual(await offered('run', '--secret', ''), ['db'])
+  assert.deepEqual(await offered('share', 'secret', ''), ['db'])
+  assert.deepEqual(await offered('share', 'secret', 'db', '--team', ''), ['web'])
   assert.deepEqual(await offered('list', 'te'), ['teams'])
   await home.ok('set secret there a=- -n stage', { stdin: 'x' })
   await home.ok('set secret ours a=- --project shop', { stdin: 'x' })

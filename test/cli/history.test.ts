@@ -29,12 +29,12 @@ test('history shows who changed which keys when, newest first, and never a value
   assert.equal(
     text.replaceAll(/\d+s ago/g, 'now'),
     [
-      'VERSION   TIME     AUTHOR   KEY     CHANGED',
-      '5*        now   admin    admin   password',
-      '4         now   admin    admin   user',
-      '3         now   admin    admin   password',
-      '2         now   admin    admin   user',
-      '1         now   admin    admin   password',
+      'VERSION   TIME     AUTHOR   KEY     RESTORED   CHANGED',
+      '5*        now   admin    admin   1          password',
+      '4         now   admin    admin              user',
+      '3         now   admin    admin              password',
+      '2         now   admin    admin              user',
+      '1         now   admin    admin              password',
       '',
     ].join('\n'),
   )
@@ -47,6 +47,29 @@ test('history shows who changed which keys when, newest first, and never a value
   assert.equal(await home.ok('history secret db -o name'), 'db@5\ndb@4\ndb@3\ndb@2\ndb@1\n')
   assert.equal((await home.ok('history secret db --no-headers')).split('\n').length, 6)
   assert.match(await home.fails(3, 'history secret nothing'), /"nothing" not found/)
+})
+
+test('get secret NAME@VERSION prints an earlier version, in every form of get secret', async () => {
+  assert.equal(await home.ok('get secret db@3'), 'KEY        BYTES\npassword   10\nuser       4\n')
+  assert.equal(await home.ok('get secret db@3 --all'), 'KEY        VALUE\npassword   canary-two\nuser       shop\n')
+  for (const args of ['db@3.password', 'db.password@3', 'db@3 --key password', 'db@3.password -o value'])
+    assert.equal(await home.ok(`get secret ${args}`), 'canary-two')
+  assert.equal(await home.ok('get secret db@5.password'), 'canary-one')
+  assert.equal(await home.ok('get secret db@3 -o name'), 'db@3\n')
+  const { kind, spec, status } = JSON.parse(await home.ok('get secret db@3 -o json'))
+  assert.deepEqual([kind, status.version.number], ['SecretVersion', 3])
+  assert.equal(Buffer.from(spec.data.user, 'base64').toString(), 'shop')
+  assert.match(await home.ok('get secret db@3 -o yaml'), /^kind: SecretVersion$/m)
+  assert.deepEqual(JSON.parse(await home.ok('get secret db@3 --all -o json')), { password: 'canary-two', user: 'shop' })
+  assert.match(await home.fails(3, 'get secret db@9'), /version 9 not found in sharedsecrets "db"; its history lists/)
+  assert.match(await home.fails(3, 'get secret nothing@1'), /"nothing" not found/)
+  assert.match(await home.fails(3, 'get secret db@1.user'), /has no key "user"; known keys: password/)
+  for (const word of ['db@', 'db@x', 'db@0', '@3', 'db@3@4'])
+    assert.match(await home.fails(2, ['get', 'secret', word]), /must be NAME\[@VERSION\]\[\.KEY\], such as db@3/)
+  await set('dotted.name', 'canary-dotted')
+  assert.equal(await home.ok('get secret dotted.name@1.password'), 'canary-dotted')
+  await set('db', 'canary-project', ' --project shop')
+  assert.equal(await home.ok('get secret db@1.password --project shop'), 'canary-project')
 })
 
 test('diff shows which keys differ, without their values: 0 equal, 1 different', async () => {

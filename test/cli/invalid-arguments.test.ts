@@ -138,7 +138,7 @@ test('the singular of a list means the list: the same table', async () => {
     ['secret', 'secrets'],
   ])
     assert.equal((await home.ok(`list ${one}`)).split('\n')[0], (await home.ok(`list ${all}`)).split('\n')[0])
-  assert.match(await home.ok('list accesskey'), /^NAME +OWNER +LAST-USE /)
+  assert.match(await home.ok('list accesskey'), /^NAME +DISPLAY-NAME +OWNER +LAST-USE /)
 })
 
 test('list with a name suggests get', async () => {
@@ -196,7 +196,7 @@ test('a duration needs a unit, and must be positive', async () => {
 
 test('an error about a duration names the flag and the longest duration', async () => {
   for (const [typed, wanted] of [
-    ['create token --ttl 2d', '--ttl "2d": Invalid value: 172800: must be at most 86400 seconds (1d)'],
+    ['create token --ttl 2d', '--ttl "2d": Invalid value: 172800: must be at most 86400 seconds (24h)'],
     [
       'rotate accesskey admin --overlap 90d',
       '--overlap "90d": Invalid value: 7776000: must be a whole number from 0 to 2592000 seconds (30d)',

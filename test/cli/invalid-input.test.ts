@@ -240,11 +240,11 @@ test('--file of run reports an invalid pair with the right form, and a duplicate
   assert.equal(
     await home.fails(2, run('a', 'a=one', '=two', 'a=three', 'b=', `k${'x'.repeat(80)}`)),
     [
-      'platform: --file: "a" must be KEY=PATH, such as key=tls.key\n',
-      'platform: --file: "=two" must be KEY=PATH, such as key=tls.key\n',
-      'platform: --file: "b=" must be KEY=PATH, such as key=tls.key\n',
-      'platform: --file: a word of 81 characters must be KEY=PATH, such as key=tls.key\n',
-      'platform: --file: the key "a" is given twice\n',
+      'platform: --file: "a" must be NAME[.KEY]=PATH, such as tls.key=tls.key\n',
+      'platform: --file: "=two" must be NAME[.KEY]=PATH, such as tls.key=tls.key\n',
+      'platform: --file: "b=" must be NAME[.KEY]=PATH, such as tls.key=tls.key\n',
+      'platform: --file: a word of 81 characters must be NAME[.KEY]=PATH, such as tls.key=tls.key\n',
+      'platform: --file: "a" is given twice\n',
     ].join(''),
   )
 })

@@ -38,7 +38,7 @@ test('--file writes a value to a private file, not to the environment, and delet
   const { stdout } = await home.exec(['run', '-s', 'app', '--file', `token=${path}`, '--', node, '-e', code])
   assert.equal(stdout, 'canary-one 600 undefined\n')
   assert.equal(existsSync(path), false)
-  assert.match(await home.fails(2, 'run -s app --file other=x -- true'), /no secret has this key; known keys: token/)
+  assert.match(await home.fails(3, 'run -s app --file other=x -- true'), /"other" not found/)
   const own = join(home.directory, 'own')
   writeFileSync(own, 'mine')
   for (const path of [own, home.directory])
@@ -47,6 +47,69 @@ test('--file writes a value to a private file, not to the environment, and delet
   const nowhere = join(home.directory, 'no/where')
   const said = await home.fails(1, ['run', '-s', 'app', '--file', `token=${nowhere}`, '--', 'true'])
   assert.match(said, /the directory does not exist/)
+})
+
+test('--file names a secret by itself: a key becomes a file, a whole secret a directory, and nothing is in the environment', async () => {
+  await home.ok('set secret tls cert=-', { stdin: 'canary-cert' })
+  await home.ok('set secret tls key.pem=-', { stdin: 'canary-key' })
+  const [file, directory] = [join(home.directory, 'cert.pem'), join(home.directory, 'tls')]
+  const code = `
+    const fs = require('node:fs')
+    const show = path => [fs.readFileSync(path, 'utf8'), (fs.statSync(path).mode & 0o777).toString(8)].join(' ')
+    console.log(show('${file}'))
+    console.log((fs.statSync('${directory}').mode & 0o777).toString(8), fs.readdirSync('${directory}').join(','))
+    console.log(show('${directory}/cert'), show('${directory}/key.pem'), process.env.cert)`
+  const args = ['--file', `tls.cert=${file}`, '--file', `tls=${directory}`, '--', node, '-e', code]
+  const { stdout, stderr, code: exit } = await home.exec(['run', ...args])
+  assert.equal(exit, 0, stderr)
+  assert.equal(stdout, 'canary-cert 600\n700 cert,key.pem\ncanary-cert 600 canary-key 600 undefined\n')
+  for (const path of [file, directory]) assert.equal(existsSync(path), false)
+})
+
+test('--file of a whole secret leaves the files of the program, and never an existing directory', async () => {
+  const directory = join(home.directory, 'mixed')
+  const code = `require('node:fs').writeFileSync('${directory}/own', 'mine')`
+  const { stderr } = await home.exec(['run', '--file', `app=${directory}`, '--', node, '-e', code])
+  assert.match(stderr, /warning: .*mixed is not empty, so it stays/)
+  assert.deepEqual(readdirSync(directory), ['own'])
+  assert.match(
+    await home.fails(2, ['run', '--file', `app=${directory}`, '--', 'true']),
+    /already exists; choose another path/,
+  )
+  assert.deepEqual(readdirSync(directory), ['own'])
+})
+
+test('--file of a secret is masked, cached for offline use, and watched', async () => {
+  const path = join(home.directory, 'watched')
+  const env = { PLATFORM_PASSPHRASE: 'correct horse', XDG_STATE_HOME: join(home.directory, 'filed') }
+  await home.ok('set secret filed token=-', { stdin: 'canary-first' })
+  const args = ['run', '--file', `filed.token=${path}`, '--mask', '--', 'cat', path]
+  assert.equal((await home.exec(args, { env })).stdout, '***')
+  await server.restart(async () => {
+    const { stdout, stderr } = await home.exec(args, { env })
+    assert.equal(stdout, '***')
+    assert.match(stderr, /using cached values/)
+  })
+  const code = `process.on('SIGUSR1', () => process.exit(9)); setInterval(() => {}, 1e6); console.log(require('node:fs').readFileSync('${path}', 'utf8'))`
+  const child = home.start(['run', '--file', `filed.token=${path}`, '--watch', '--', node, '-e', code])
+  const until = reading(child)
+  await until(/canary-first\n/)
+  await home.ok('set secret filed token=-', { stdin: 'canary-second' })
+  await until(/canary-second\n/)
+  child.kill('SIGUSR1')
+  assert.deepEqual(await once(child, 'exit'), [9, null])
+  assert.equal(existsSync(path), false)
+})
+
+test('--file names secrets of projects, and reports what does not exist', async () => {
+  await home.ok('set secret own token=- --project shop', { stdin: 'canary-shop' })
+  const path = join(home.directory, 'shop-token')
+  const args = ['run', '--project', 'shop', '--file', `own.token=${path}`, '--', 'cat', path]
+  assert.equal((await home.exec(args)).stdout, 'canary-shop')
+  assert.match(await home.fails(3, 'run --file nothing=x -- true'), /"nothing" not found/)
+  assert.match(await home.fails(2, 'run -- true'), /--secret NAME or --file NAME=PATH is missing/)
+  assert.match(await home.fails(2, 'run --file app.token=x --file app.token=y -- true'), /given twice/)
+  assert.match(await home.fails(2, 'run --file app.token=x --file app=x -- true'), /both write to/)
 })
 
 test('flags of a program before -- are rejected, with the right position', async () => {

@@ -120,7 +120,7 @@ test('an empty list says that the scope may hide objects, for every list', async
 test('list secrets -A includes secrets of projects; other lists say where those are', async () => {
   assert.match(
     await home.ok('list secrets -A'),
-    /^NAMESPACE +NAME +KEYS +AGE\ndefault +app +1 +\S+\n\nNAMESPACE +NAME +KEYS +FROM +SYNCED +AGE\np-shop +db +1 +\S+\n$/,
+    /^NAMESPACE +NAME +DISPLAY-NAME +KEYS +AGE\ndefault +app +1 +\S+\n\nNAMESPACE +NAME +DISPLAY-NAME +KEYS +GLOBAL-SECRET +SYNCED +AGE\np-shop +db +1 +\S+\n$/,
   )
   assert.equal(await home.ok('list secrets -A -o name'), 'sharedsecret/app\nprojectsecret/db\n')
   assert.equal((await home.ok('list secrets -A --no-headers')).split('\n').length, 3)

@@ -51,7 +51,7 @@ test('no list, table, watch, name or completion of the command line counts as re
   await home.ok('list secrets --unused 90d -o json')
   await home.ok(['__complete', '--', 'get', 'secret', ''])
   const { seen, end } = follow([])
-  await seen(/^EVENT +NAME +KEYS +AGE\n(.*\n)*ADDED +unread +1 +\d+s\n/)
+  await seen(/^EVENT +NAME +DISPLAY-NAME +KEYS +AGE\n(.*\n)*ADDED +unread +1 +\d+s\n/)
   await home.ok('set secret unread b=-', { stdin: 'canary' })
   await seen(/MODIFIED +unread +2 +\d+s\n/)
   await end()
@@ -61,7 +61,7 @@ test('no list, table, watch, name or completion of the command line counts as re
 test('list secrets -A -w includes secrets of projects, in one table, and reads neither', async () => {
   await home.ok('set secret of-shop a=- --project shop', { stdin: 'canary-of-shop' })
   const [table, lines] = [['-A'], ['-A', '-o', 'name', '-l', 'tier=front']].map(more => follow(more))
-  await table?.seen(/^EVENT +NAMESPACE +NAME +KEYS +FROM +SYNCED +AGE\n/)
+  await table?.seen(/^EVENT +NAMESPACE +NAME +DISPLAY-NAME +KEYS +GLOBAL-SECRET +SYNCED +AGE\n/)
   await table?.seen(/^ADDED +default +unread +2 +\d+s\n/m)
   await table?.seen(/^ADDED +p-shop +of-shop +1 +\d+s\n/m)
   assert.equal(table?.text().match(/^EVENT/gm)?.length, 1)
@@ -113,7 +113,7 @@ test('--unused finds secrets that were read long ago, and none that were read si
   assert.equal(await home.ok('list secrets -A --unused 92d -o name'), '')
   assert.match(
     await home.ok('list secrets --unused 90d -o wide'),
-    /^NAME +KEYS +DISPLAY-NAME +OWNER +LAST-READ +AGE\nold +1 +admin +20\S+Z +/,
+    /^NAME +DISPLAY-NAME +KEYS +OWNER +LAST-READ +AGE\nold +1 +admin +20\S+Z +/,
   )
   const [item] = JSON.parse(await home.ok('list secrets --unused 90d -o json')).items
   assert.deepEqual(Object.keys(item).toSorted(), ['apiVersion', 'kind', 'metadata', 'status'])

@@ -51,6 +51,7 @@ const shapes: { readonly [name: string]: (secret: string) => unknown } = {
     metadata: { name: 'x' },
     spec: { data: { p: base64(s) } },
   }),
+  'stringData of a SharedSecret': s => ({ apiVersion, kind: 'SharedSecret', spec: { stringData: { p: s } } }),
   'a core Secret': s => ({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x' }, stringData: { p: s } }),
   'an OwnedAccessKey': s => ({ apiVersion, kind: 'OwnedAccessKey', metadata: { name: 'x' }, spec: { key: s } }),
   'a TokenReview': s => ({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: s } }),

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { kinds } from '../../src/kinds/index.ts'
 import { withEachKubectl } from '../support/kubectl.ts'
 import { openSession, type Session } from '../support/kubectl-session.ts'
 import { documents, group, sharedSecret, team } from '../support/sample.ts'
@@ -65,6 +66,24 @@ await withEachKubectl(kubectl => {
       assert.equal(await apply(both), names.map(name => `${name} created\n`).join(''))
       assert.equal(await apply(both), names.map(name => `${name} unchanged\n`).join(''))
       assert.equal(await k.ok('diff -f -', { stdin: both }), '')
+    })
+
+    test('apply accepts stringData: diffs are empty, and only server-side apply removes dropped keys', async () => {
+      const name = `sharedsecret.${group}/plain`
+      const plain = (stringData: object) => sharedSecret('plain', { stringData })
+      const dataOf = async () => (await k.json('get sharedsecret plain')).spec.data
+      assert.equal(await apply(plain({ a: '1', b: '2' })), `${name} created\n`)
+      assert.equal(await k.ok('diff -f -', { stdin: plain({ a: '1', b: '2' }) }), '')
+      const { metadata } = await k.json('get sharedsecret plain')
+      // kubectl does not find stringData in the live object, so it sends it every time. The server stores no change.
+      await apply(plain({ a: '1', b: '2' }))
+      assert.equal((await k.json('get sharedsecret plain')).metadata.resourceVersion, metadata.resourceVersion)
+      await apply(plain({ a: '3' }))
+      assert.deepEqual(await dataOf(), { a: 'Mw==', b: 'Mg==' })
+      await apply(plain({ a: '3', b: '2' }), '--server-side', '--force-conflicts')
+      await apply(plain({ a: '3' }), '--server-side', '--force-conflicts')
+      assert.deepEqual(await dataOf(), { a: 'Mw==' })
+      assert.equal(await k.ok('diff --server-side -f -', { stdin: plain({ a: '3' }) }), '')
     })
 
     test('apply --prune with an allowlist deletes objects that are no longer in the file', async () => {
@@ -145,6 +164,23 @@ await withEachKubectl(kubectl => {
       assert.deepEqual(await k.json('get team differing'), before)
     })
 
+    test('diff of an unchanged object is empty for every kind, also after it was read and for the key in use', async () => {
+      const samples = kinds.filter(kind => kind.stored && kind.served && kind.verbs.includes('patch'))
+      for (const { sample, singular, plural } of samples) {
+        const { name, namespace = 'default' } = sample['metadata'] as { name: string; namespace?: string }
+        await apply(sample)
+        await k.ok(['get', plural, name, '-n', namespace, '-o', 'yaml'])
+        assert.equal(await k.ok('diff -f -', { stdin: sample }), '', singular)
+        await apply(sample, '--server-side', '--force-conflicts')
+        assert.equal(await k.ok('diff --server-side -f -', { stdin: sample }), '', singular)
+      }
+      const own = withoutServerFields(await k.json('get ownedaccesskey admin'))
+      for (const flags of [[], ['--server-side', '--force-conflicts']]) {
+        await apply(own, ...flags)
+        assert.equal(await k.ok(['diff', '-f', '-', ...flags], { stdin: own }), '', `${flags}`)
+      }
+    })
+
     test('diff of an object that does not exist shows all of it', async () => {
       const diff = await k.run('diff -f -', { stdin: team('unborn', { displayName: 'A' }) })
       assert.equal(diff.code, 1, diff.stderr)
@@ -173,3 +209,10 @@ await withEachKubectl(kubectl => {
     })
   })
 })
+
+/** A manifest as a user keeps it. */
+function withoutServerFields({ apiVersion, kind, metadata: { name }, spec }: Manifest): Manifest {
+  return { apiVersion, kind, metadata: { name }, spec }
+}
+
+type Manifest = { apiVersion: string; kind: string; metadata: { name: string }; spec: unknown }

@@ -43,7 +43,7 @@ await withEachKubectl(kubectl => {
         'selfsubjectaccessreviews authorization.k8s.io/v1 false SelfSubjectAccessReview create',
         'selfsubjectreviews authentication.k8s.io/v1 false SelfSubjectReview create',
         'selfsubjectrulesreviews authorization.k8s.io/v1 false SelfSubjectRulesReview create',
-        `sharedsecrets shs ${group}/v1 true SharedSecret ${verbs} all,platform`,
+        `sharedsecrets shs,globalsecret,globalsecrets ${group}/v1 true SharedSecret ${verbs} all,platform`,
         `signingkeyrotations ${group}/v1 false SigningKeyRotation create`,
         'subjectaccessreviews authorization.k8s.io/v1 false SubjectAccessReview create',
         `teams ${group}/v1 false Team ${verbs} all,platform`,
@@ -108,6 +108,7 @@ await withEachKubectl(kubectl => {
       const nested = await k.ok('explain team.spec.clusterRoles.name')
       assert.ok(nested.startsWith(`${head('Team')}FIELD: name <string>\n`), nested)
       assert.match(nested, /^ {4}The cluster role to assign\.$/m)
+      assert.match(await k.ok('explain sharedsecret.spec.stringData'), /Write-only/)
       const recursive = await k.ok('explain team --recursive')
       assert.match(
         recursive,

@@ -46,7 +46,7 @@ await withEachKubectl(kubectl => {
       )
       assert.equal(
         await get('shs -n one -o wide'),
-        lines('NAME   KEYS   DISPLAY-NAME   OWNER   LAST-READ   AGE', 's      1      S              admin   never AGO'),
+        lines('NAME   DISPLAY-NAME   KEYS   OWNER   LAST-READ   AGE', 's      S              1      admin   never AGO'),
       )
     })
 
@@ -132,6 +132,9 @@ await withEachKubectl(kubectl => {
       assert.deepEqual(await names('-l rank>1,colour'), ['blue', 'green'])
       assert.deepEqual(await names('--field-selector metadata.name=blue'), ['blue'])
       assert.deepEqual(await names('--field-selector metadata.name!=blue'), ['green', 'red'])
+      const keys = `ownedaccesskey.${group}/admin\n`
+      assert.equal(await k.ok('get ownedaccesskeys -o name --field-selector spec.user=admin,spec.disabled=false'), keys)
+      assert.equal(await k.ok('get ownedaccesskeys -o name --field-selector spec.team=red'), '')
       assert.equal(
         await k.fails('get teams --field-selector spec.displayName=x'),
         `Error from server (BadRequest): Unable to find "${group}/v1, Resource=teams" that match label selector "", field selector "spec.displayName=x": field label not supported: spec.displayName\n`,
@@ -148,13 +151,18 @@ await withEachKubectl(kubectl => {
     test('get -A includes all namespaces, get all every kind of the category', async () => {
       assert.equal(
         await get('shs -A'),
-        lines('NAMESPACE   NAME   KEYS   AGE', 'one         s      1 AGO', 'two         s      1 AGO'),
+        lines(
+          'NAMESPACE   NAME   DISPLAY-NAME   KEYS   AGE',
+          'one         s      S              1 AGO',
+          'two         s      S              1 AGO',
+        ),
       )
       assert.deepEqual((await k.ok('get all -n one -o name')).trimEnd().split('\n'), [
         `sharedsecret.${group}/s`,
         ...['blue', 'green', 'red'].map(name => `team.${group}/${name}`),
       ])
-      assert.match(await k.ok('get all -A'), /^two +sharedsecret\.management\.platform\.sh\/s +1 /m)
+      assert.equal(await k.ok('get globalsecrets -A'), await k.ok('get sharedsecrets -A'))
+      assert.match(await k.ok('get all -A'), /^two +sharedsecret\.management\.platform\.sh\/s +S +1 /m)
       const nothing = await k.run('get shs -n empty')
       assert.equal(nothing.stderr, 'No resources found in empty namespace.\n')
     })

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { must, openStage, ours, type Person, refused, type Stage, secrets, soon } from '../access/people.ts'
+import { must, openStage, ours, type Person, rbac, refused, type Stage, secrets, soon } from '../access/people.ts'
 import { startServer } from '../support/server.ts'
 import { changeStored } from '../support/stored.ts'
 
@@ -83,6 +83,59 @@ describe('the history of a secret', () => {
     assert.deepEqual((await must(admin.ask('GET', `${secrets()}/back/history/3`))).spec.data, { a: base64('1') })
   })
 
+  test('a version with the data of an earlier one says which one it restored', async () => {
+    const made = await make('restored', { a: base64('1'), b: base64('2') })
+    assert.equal(made.status.version.restored, undefined)
+    await set(admin, 'restored', { a: base64('3'), b: null })
+    const back = await set(admin, 'restored', { a: base64('1'), b: base64('2') })
+    assert.equal(back.status.version.restored, 1)
+    const renamed = { spec: { displayName: 'x' }, status: { version: { restored: 2 } } }
+    assert.equal((await must(admin.ask('PATCH', `${secrets()}/restored`, renamed, merge))).status.version.restored, 1)
+    await set(admin, 'restored', { a: base64('4') })
+    await set(admin, 'restored', { a: base64('1') })
+    const { status } = await must(admin.ask('GET', `${secrets()}/restored/history`))
+    assert.deepEqual(
+      status.versions.map((one: { number: number; restored?: number }) => [one.number, one.restored]),
+      [
+        [5, 3],
+        [4, undefined],
+        [3, 1],
+        [2, undefined],
+        [1, undefined],
+      ],
+    )
+    assert.equal((await must(admin.ask('GET', `${secrets()}/restored/history/3`))).status.version.restored, 1)
+  })
+
+  test('does not say whether a guess without get is the data of an earlier version', async () => {
+    await make('guessed', { a: base64('1') }, { access: [{ verbs: ['patch'], users: ['guesser'] }] })
+    await set(admin, 'guessed', { a: base64('2') })
+    const guesser = await stage.invite('guesser')
+    await must(guesser.ask('PATCH', `${secrets()}/guessed`, { spec: { data: { a: base64('1') } } }, merge))
+    await must(guesser.ask('PATCH', `${secrets()}/guessed`, { spec: { stringData: { a: '2' } } }, merge))
+    const { status } = await must(admin.ask('GET', `${secrets()}/guessed/history`))
+    assert.deepEqual(
+      status.versions.map((one: { restored?: number }) => one.restored),
+      [undefined, undefined, undefined, undefined],
+    )
+  })
+
+  test('is not part of a rule for the secrets: a role names the subresource', async () => {
+    await make('by-role', { a: base64('1') })
+    const bind = async (user: string, resources: string[]) => {
+      const rules = [{ verbs: ['get'], apiGroups: ['management.platform.sh'], resources }]
+      await must(admin.ask('POST', `${rbac}/clusterroles`, { metadata: { name: user }, rules }))
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: user }
+      const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }]
+      await must(admin.ask('POST', `${rbac}/clusterrolebindings`, { metadata: { name: user }, roleRef, subjects }))
+      return stage.invite(user)
+    }
+    const [plain, whole] = [await bind('plain', ['sharedsecrets']), await bind('whole', ['sharedsecrets/history'])]
+    await refused(plain.ask('GET', `${secrets()}/by-role/history`), 403)
+    await must(whole.ask('GET', `${secrets()}/by-role/history/1`))
+    await refused(whole.ask('GET', `${secrets()}/by-role`), 403)
+  })
+
   test('is readable for owners and administrators, and for others with access to the subresource', async () => {
     const access = [
       { verbs: ['get'], users: ['reader'] },
@@ -128,7 +181,7 @@ describe('the history of a secret', () => {
     }
   })
   /** The versions that the tests above left. */
-  const others = 2 + 1 + 2 + 1 + 1
+  const others = 2 + 1 + 2 + 4 + 3 + 1 + 1
 
   test('project secrets have their own, and none while they follow a shared secret', async () => {
     await make('source', { a: base64('1') })

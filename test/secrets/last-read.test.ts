@@ -1,8 +1,8 @@
-// When secrets were last read, over HTTP on a real server (D19, D35).
+// Last reads of secrets, over HTTP on a real server: a column and a subresource, not part of the object (D19, D35).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { must, ours, refused, secrets, soon } from '../access/people.ts'
+import { keys, must, ours, refused, secrets, soon } from '../access/people.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 const own = `${ours}/namespaces/p-web/projectsecrets`
@@ -11,7 +11,7 @@ const metadata = { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=met
 const metadataList = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' }
 const merge = { 'content-type': 'application/merge-patch+json' }
 
-describe('status.lastRead', () => {
+describe('the last read', () => {
   let server: Server
   before(async () => {
     server = await startServer()
@@ -66,23 +66,57 @@ describe('status.lastRead', () => {
         await read(name, path)
         const last = Date.parse(await lastRead(name, path))
         assert.ok(last >= began && last <= Date.now(), `${last}`)
-        const { metadata: after, status } = await must(server.request('GET', `${path}/${name}`))
-        assert.equal(after.resourceVersion, made.metadata.resourceVersion)
-        assert.deepEqual(after.managedFields, made.metadata.managedFields)
-        assert.equal(typeof status.lastRead, 'string')
+        assert.deepEqual(await must(server.request('GET', `${path}/${name}`)), made)
       })
 
-  test('is read-only, and a get followed by a put, also of the status, changes nothing', async () => {
-    await make('put')
-    await must(server.request('GET', `${secrets()}/put`))
-    const read = await must(server.request('GET', `${secrets()}/put`))
-    assert.ok(read.status.lastRead)
-    for (const path of [`${secrets()}/put`, `${secrets()}/put/status`]) {
-      const body = { ...read, status: { ...read.status, lastRead: '2000-01-01T00:00:00Z' } }
-      const put = await must(server.request('PUT', path, { body }))
-      assert.equal(put.metadata.resourceVersion, read.metadata.resourceVersion)
-      assert.notEqual(put.status.lastRead, '2000-01-01T00:00:00Z')
+  test('is a subresource, and reading it is not a read of the secret', async () => {
+    const { metadata: made } = await make('asked')
+    const ask = () => must(server.request('GET', `${secrets()}/asked/lastread`))
+    const { name, namespace, uid } = made
+    const answer = {
+      apiVersion: 'management.platform.sh/v1',
+      kind: 'SecretLastRead',
+      metadata: { name, namespace, uid },
     }
+    assert.deepEqual(await ask(), { ...answer, status: {} })
+    assert.deepEqual(await ask(), { ...answer, status: {} })
+    await must(server.request('GET', `${secrets()}/asked`))
+    assert.deepEqual(await ask(), { ...answer, status: { lastRead: await lastRead('asked') } })
+    const { resources } = await must(server.request('GET', ours))
+    for (const plural of ['sharedsecrets', 'projectsecrets']) {
+      const found = resources.find((one: { name: string }) => one.name === `${plural}/lastread`)
+      assert.deepEqual([found?.kind, found?.verbs], ['SecretLastRead', ['get']])
+    }
+  })
+
+  test('needs get on the subresource lastread', async () => {
+    await make('guarded')
+    const spec = { user: 'nosy' }
+    const { spec: nosy } = await must(server.request('POST', keys, { body: { metadata: { name: 'nosy' }, spec } }))
+    const ask = () => server.request('GET', `${secrets()}/guarded/lastread`, { key: nosy.key })
+    await refused(ask(), 403)
+    const access = (subresources: string[]) => ({
+      spec: { access: [{ verbs: ['get'], users: ['nosy'], subresources }] },
+    })
+    const share = (subresources: string[]) =>
+      must(server.request('PATCH', `${secrets()}/guarded`, { body: access(subresources), headers: merge }))
+    await share([])
+    await refused(ask(), 403)
+    await share(['lastread'])
+    await must(ask())
+    await refused(server.request('PUT', `${secrets()}/guarded/lastread`, { body: {} }), 405)
+  })
+
+  test('of an object from an older server is ignored in a write, with a warning', async () => {
+    const made = await make('exported')
+    const body = { ...made, status: { ...made.status, lastRead: '2000-01-01T00:00:00Z' } }
+    for (const path of [`${secrets()}/exported`, `${secrets()}/exported/status`]) {
+      const { status, body: put, headers } = await server.request('PUT', `${path}?fieldValidation=Strict`, { body })
+      assert.equal(status, 200)
+      assert.deepEqual(put, made)
+      assert.match(String(headers['warning']), /status\.lastRead is deprecated/)
+    }
+    assert.equal(await lastRead('exported'), 'never')
   })
 
   test('survives a restart, and is deleted with the secret', async () => {

@@ -135,6 +135,7 @@ export async function buildApiServer(
     generateKeyPair: () => ({ publicKey: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' }, privateKey: '{}' }),
     createSigningKey: async () => 'signing-a',
     sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
+    lastActivity: () => undefined,
     openVersion: ref => registry.open(SecretVersion, ref),
     listVersions: async selection =>
       (await registry.internalClient.list(SecretVersion, selection)).items.map(({ object }) => object),
@@ -248,6 +249,7 @@ export async function openFront(
     reachVersion: apiServer.reachVersion,
     indexed: apiServer.indexed,
     noteRead: () => {},
+    lastActivity: () => undefined,
     ...openRoutes({ kinds: apiServer.kinds, checks, metrics, now: apiServer.clock.now, version: 'test', issuer }),
     limits,
     fairness: () => undefined,

@@ -44,6 +44,7 @@ export function openHandler({ apiServer, guard, now, ending, auditLevel, observe
     reachVersion: apiServer.registry.reachVersion,
     indexed: apiServer.registry.indexed,
     noteRead: apiServer.noteRead,
+    lastActivity: apiServer.lastActivity,
     ...openRoutes({
       kinds,
       checks: { livez: [], readyz: [] },

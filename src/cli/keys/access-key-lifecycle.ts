@@ -3,7 +3,7 @@
 import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
 import { listAll } from '../../client/list-watch.ts'
-import { defineCommand, type Io } from '../../host/command.ts'
+import { defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { readDuration, withFlagName } from '../../host/duration.ts'
 import { overlapReason } from '../../kinds/key-rotation.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
@@ -27,22 +27,41 @@ const { project: _, namespace: __, 'all-namespaces': ___, ...listFlags } = getFl
 export const listAccessKeys = defineCommand({
   words: ['list', 'accesskeys'],
   what: 'List your access keys and flag those that are unused, expiring or unscoped.',
-  examples: [{ what: 'Find keys to remove', command: 'platform list accesskeys' }],
-  flags: listFlags,
+  examples: [
+    { what: 'Find keys to remove', command: 'platform list accesskeys' },
+    { what: 'Keys of another user, for administrators', command: 'platform list accesskeys --user ada' },
+  ],
+  flags: {
+    ...listFlags,
+    user: { type: 'text', value: 'USER', what: 'Only keys of this user.' },
+    team: { type: 'text', value: 'TEAM', what: 'Only keys of this team.' },
+    disabled: { type: 'switch', what: 'Only disabled keys.' },
+  },
   run: async ({ flags }, io) => {
+    if (flags.user !== undefined && flags.team !== undefined)
+      throw new UsageError(['--user cannot be combined with --team: a key has one owner'])
+    const fieldSelector = fieldSelectorOf(flags)
     const isWide = flags.output === 'wide'
     if (flags.watch || (flags.output && flags.output !== 'table' && !isWide))
-      return show(io, { ...flags, 'all-namespaces': false } as GetFlags, [OwnedAccessKey.plural])
+      return show(
+        io,
+        { ...flags, 'all-namespaces': false, namespace: undefined, project: undefined } as GetFlags,
+        [OwnedAccessKey.plural],
+        fieldSelector,
+      )
     const session = await openSession(io, flags)
     try {
-      const selection = flags.selector ? { labelSelector: flags.selector } : {}
+      const selection = {
+        ...(flags.selector ? { labelSelector: flags.selector } : {}),
+        ...(fieldSelector ? { fieldSelector } : {}),
+      }
       const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
       if (!keys.length) {
         printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
         await warnScopeMayHide(io, session)
       } else {
-        const more = isWide ? ['TYPE', 'DISPLAY-NAME', 'AGE'] : []
-        const header = ['NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
+        const more = isWide ? ['TYPE', 'AGE'] : []
+        const header = ['NAME', 'DISPLAY-NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
         printTable(
           io,
           header,
@@ -57,11 +76,23 @@ export const listAccessKeys = defineCommand({
   },
 })
 
+type OwnerFlags = { readonly user?: string | undefined; readonly team?: string | undefined; readonly disabled: boolean }
+
+function fieldSelectorOf({ user, team, disabled }: OwnerFlags): string {
+  const escaped = (value: string) => value.replace(/[\\,=]/g, '\\$&')
+  return [
+    ...(user === undefined ? [] : [`spec.user=${escaped(user)}`]),
+    ...(team === undefined ? [] : [`spec.team=${escaped(team)}`]),
+    ...(disabled ? ['spec.disabled=true'] : []),
+  ].join(',')
+}
+
 function rowOf(io: Io, key: Resource): string[] {
   const { user, team, subject } = (key.spec ?? {}) as { user?: string; team?: string; subject?: string }
   const last = key.status?.['lastActivity']
   return [
     key.metadata.name ?? '',
+    String(key.spec?.['displayName'] ?? ''),
     user ?? (team ? `team ${team}` : (subject ?? '')),
     typeof last === 'string' ? `${ago(last, io.now())} ago` : 'never',
     expiryText(key, io.now()),
@@ -72,7 +103,6 @@ function rowOf(io: Io, key: Resource): string[] {
 
 const wideCells = (io: Io, { metadata, spec }: Resource): string[] => [
   String(spec?.['type'] ?? ''),
-  String(spec?.['displayName'] ?? ''),
   ago(metadata.creationTimestamp, io.now()),
 ]
 

@@ -30,10 +30,11 @@ export function scopeText(scope: Json | undefined): string | undefined {
   return parts.length ? parts.join('; ') : undefined
 }
 
-const entryText = (entry: JsonObject) =>
-  Object.values(entry)
-    .map(value => (typeof value === 'string' ? value : JSON.stringify(value)))
-    .join('/')
+function entryText({ readOnly, ...entry }: JsonObject): string {
+  const isOfProject = entry['project'] !== undefined && entry['name'] !== undefined
+  const values = Object.values(entry).map(value => (typeof value === 'string' ? value : JSON.stringify(value)))
+  return `${isOfProject ? 'project ' : ''}${values.join('/')}${readOnly === true ? ':ro' : ''}`
+}
 
 /** The role is not limited by other scope entries (D25). */
 export const readsEverything =

@@ -1,22 +1,34 @@
 // Maps secrets to environment variables of a child process.
 
+import { ApiError } from '../../api/errors.ts'
 import { UsageError } from '../../host/command.ts'
 import { shortened } from '../../host/sanitize.ts'
 import type { Session } from '../session.ts'
 import { dataOf, findSecret, secretKind, secretValue, staleness, type Where } from './secret.ts'
+import type { SecretValues } from './secret-values.ts'
 import { changesStart } from './startup-variables.ts'
 
 /** The object that a value came from, so that it can be watched. */
 export type Source = { readonly namespace: string; readonly name: string }
-export type Values = {
-  readonly values: ReadonlyMap<string, Buffer>
+export type Values = SecretValues & {
   readonly sources: readonly Source[]
   /** Warnings about stale secrets. */
   readonly notes: readonly string[]
 }
 
-/** Parses NAME, NAME.KEY or NAME.KEY=ENV. Throws UsageError with all problems. */
-export async function readValues(session: Session, requested: readonly string[], where: Where): Promise<Values> {
+type Requested = {
+  /** NAME, NAME.KEY or NAME.KEY=ENV. */
+  readonly secrets: readonly string[]
+  /** A variable of the secrets, NAME or NAME.KEY. */
+  readonly files: readonly string[]
+}
+
+/** Throws UsageError with all problems. */
+export async function readValues(
+  session: Session,
+  { secrets: requested, files: fileNames }: Requested,
+  where: Where,
+): Promise<Values> {
   const values = new Map<string, Buffer>()
   const from = new Map<string, string>()
   const sources: Source[] = []
@@ -35,6 +47,15 @@ export async function readValues(session: Session, requested: readonly string[],
     from.set(variable, word)
     values.set(variable, value)
   }
+  const read = async (word: string) => {
+    const found = await findSecret(session, word, where)
+    const { namespace = '', name = '' } = found.object.metadata
+    if (!sources.some(source => source.name === name && source.namespace === namespace))
+      sources.push({ namespace, name })
+    const stale = staleness(found.object)
+    if (stale) notes.add(stale)
+    return found
+  }
   const wrong = requested.filter(one => one.includes('=') && !/^[^=]*=[A-Za-z_][A-Za-z0-9_]*$/.test(one))
   if (wrong.length)
     throw new UsageError(
@@ -46,12 +67,7 @@ export async function readValues(session: Session, requested: readonly string[],
   for (const one of requested) {
     const at = one.indexOf('=')
     const [word, variable] = at === -1 ? [one, undefined] : [one.slice(0, at), one.slice(at + 1)]
-    const { object, key } = await findSecret(session, word, where)
-    const { namespace = '', name = '' } = object.metadata
-    if (!sources.some(source => source.name === name && source.namespace === namespace))
-      sources.push({ namespace, name })
-    const stale = staleness(object)
-    if (stale) notes.add(stale)
+    const { object, key } = await read(word)
     if (key !== undefined)
       put(variable ?? key, secretValue(object, key, secretKind(where)), word, variable !== undefined)
     else if (variable !== undefined)
@@ -59,7 +75,20 @@ export async function readValues(session: Session, requested: readonly string[],
     else for (const [each, value] of dataOf(object)) put(each, value, `${word}.${each}`)
   }
   if (problems.length) throw new UsageError(problems)
-  return { values, sources, notes: [...notes] }
+  const files = new Map<string, Buffer | ReadonlyMap<string, Buffer>>()
+  for (const name of fileNames.filter(one => !values.has(one))) {
+    const { object, key } = await read(name).catch(withKnownKeys(name, [...values.keys()]))
+    files.set(name, key === undefined ? dataOf(object) : secretValue(object, key, secretKind(where)))
+  }
+  return { values, files, sources, notes: [...notes] }
+}
+
+/** The name of a file may have been meant as a key of the requested secrets. */
+const withKnownKeys = (name: string, keys: readonly string[]) => (error: unknown) => {
+  if (!(error instanceof ApiError) || error.code !== 404 || !keys.length) throw error
+  const { details } = error.status
+  const message = `--file ${shortened(name)}: ${error.message}; keys of the requested secrets: ${keys.join(', ')}`
+  throw new ApiError(404, 'NotFound', message, details ? { details } : {})
 }
 
 /** Rejects NUL bytes: the operating system would silently truncate the variable. */

@@ -1,6 +1,7 @@
 // `platform get secret`: shows the keys and sizes of a secret, or values on request.
 
 import { defineCommand, type Io, UsageError } from '../../host/command.ts'
+import { quoted } from '../../host/sanitize.ts'
 import { headersFlag, outputFlag } from '../flags.ts'
 import { printJson, printObjects, printTable } from '../print.ts'
 import { openSession } from '../session.ts'
@@ -9,6 +10,7 @@ import {
   findSecret,
   keyFlag,
   nameOrNot,
+  parseSecret,
   readable,
   secretFlags,
   secretKind,
@@ -24,6 +26,8 @@ export const getSecret = defineCommand({
     { what: 'List its keys', command: 'platform get secret db' },
     { what: 'One value', command: 'platform get secret db.password' },
     { what: 'The exact bytes, for a file', command: 'platform get secret tls.key -o value > tls.key' },
+    { what: 'An earlier version, and one value of it', command: 'platform get secret db@3' },
+    { command: 'platform get secret db@3.password' },
     { what: 'A secret of a project', command: 'platform get secret db.password --project shop' },
   ],
   flags: {
@@ -33,13 +37,22 @@ export const getSecret = defineCommand({
     ...headersFlag,
     all: { type: 'switch', what: 'Show the values of all keys.' },
   },
-  positionals: [{ name: 'NAME[.KEY]', what: 'the secret, or one of its keys; the longest name that exists wins' }],
+  positionals: [
+    {
+      name: 'NAME[@VERSION][.KEY]',
+      what: 'the secret, one of its versions, or a key; the longest name that exists wins',
+    },
+  ],
   instead: ([name = '']) =>
     `expected one secret; separate the key with a dot: platform get secret ${nameOrNot(name)}.KEY`,
   run: async ({ flags, words: [word = ''] }, io) => {
+    const wanted = parseSecret(word)
+    if (wanted.key !== undefined && flags.key !== undefined)
+      throw new UsageError([`--key and ${quoted(word)} both name a key: remove one of them`])
     const session = await openSession(io, flags)
     try {
-      const { object, key } = await findSecret(session, word, flags, flags.key)
+      const { name, version, key: ownKey } = wanted
+      const { object, key } = await findSecret(session, name, flags, { key: flags.key ?? ownKey, version })
       const kind = secretKind(flags)
       const stale = staleness(object)
       if (stale) io.err(`platform: warning: ${stale}\n`)
@@ -47,6 +60,7 @@ export const getSecret = defineCommand({
       else if (flags.all) printAll(io, dataOf(object), flags)
       else if (flags.output === 'value')
         throw new UsageError([`-o value prints one value: platform get secret ${word}.KEY -o value`])
+      else if (flags.output === 'name' && version !== undefined) io.out(`${object.metadata.name}@${version}\n`)
       else if (flags.output === 'json' || flags.output === 'yaml' || flags.output === 'name')
         printObjects(io, kind, [object], { ...flags, isList: false })
       else {

@@ -15,6 +15,8 @@ type Version = {
   readonly author?: string
   readonly key?: string
   readonly time?: string
+  /** The version that a rollback restored. */
+  readonly restored?: number
   readonly changed?: readonly string[]
   readonly current?: boolean
 }
@@ -23,7 +25,10 @@ export const historySecret = defineCommand({
   words: ['history', 'secret'],
   what: 'List the versions of a secret: who changed which keys and when. Never shows values.',
   examples: [
-    { what: 'Newest first; an asterisk marks the current version', command: 'platform history secret db' },
+    {
+      what: 'Newest first; an asterisk marks the current version, RESTORED names the version of a rollback',
+      command: 'platform history secret db',
+    },
     { what: 'For a secret of a project', command: 'platform history secret db --project shop' },
   ],
   flags: {
@@ -55,12 +60,13 @@ export const historySecret = defineCommand({
   },
 })
 
-const header = ['VERSION', 'TIME', 'AUTHOR', 'KEY', 'CHANGED']
-const rowOf = ({ number, author = '', key = '', time, changed = [], current }: Version, io: Io) => [
+const header = ['VERSION', 'TIME', 'AUTHOR', 'KEY', 'RESTORED', 'CHANGED']
+const rowOf = ({ number, author = '', key = '', time, restored, changed = [], current }: Version, io: Io) => [
   `${number}${current ? '*' : ''}`,
   `${ago(time, io.now())} ago`,
   author,
   key,
+  restored === undefined ? '' : String(restored),
   changed.join(', '),
 ]
 

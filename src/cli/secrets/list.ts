@@ -20,7 +20,7 @@ import { secretKind } from './secret.ts'
 
 export const listSecrets = defineCommand({
   words: ['list', 'secrets'],
-  what: 'List secrets; -A includes project secrets. -o json and yaml include the values, which counts as reading them.',
+  what: 'List global secrets; -A includes project secrets. -o json and yaml include the values, which counts as reading them.',
   examples: [
     { what: 'In the namespace of the context', command: 'platform list secrets' },
     { what: 'Secrets that nobody has read for 90 days', command: 'platform list secrets -A --unused 90d' },

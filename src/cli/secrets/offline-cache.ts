@@ -3,6 +3,7 @@
 import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto'
 import type { Io } from '../../host/command.ts'
 import { allCopies, copiesDirectory } from '../paths.ts'
+import type { SecretValues } from './secret-values.ts'
 
 type Owner = { readonly server: string; readonly key: string }
 /** Identifies a copy: by server, key, secrets and namespace. */
@@ -35,15 +36,30 @@ async function ensureCacheKey(io: Io, salt: Uint8Array): Promise<Buffer | undefi
   return isStored ? created : undefined
 }
 
+type Pairs = readonly (readonly [string, string])[]
+/** Copies of earlier releases have no files. */
+type Stored = { readonly time: number; readonly entries: Pairs; readonly files?: readonly [string, string | Pairs][] }
+
+const encoded = (values: ReadonlyMap<string, Buffer>): Pairs =>
+  [...values].map(([name, value]) => [name, value.toString('base64')])
+const decoded = (pairs: Pairs) => new Map(pairs.map(([name, value]) => [name, Buffer.from(value, 'base64')]))
+
 /** Warns instead of failing: the program can run without a copy. */
-export async function writeCopy(io: Io, of: CopyId, values: ReadonlyMap<string, Buffer>): Promise<void> {
+export async function writeCopy(io: Io, of: CopyId, { values, files }: Omit<Copy, 'time'>): Promise<void> {
   try {
     const [salt, nonce] = [Buffer.from(io.random(16)), Buffer.from(io.random(12))]
     const key = await ensureCacheKey(io, salt)
     if (!key) return
     const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(textOf(of)))
-    const entries = [...values].map(([name, value]) => [name, value.toString('base64')])
-    const sealed = Buffer.concat([cipher.update(JSON.stringify({ time: io.now(), entries })), cipher.final()])
+    const entries = encoded(values)
+    const inFiles = [...files].map(([name, found]) => [
+      name,
+      Buffer.isBuffer(found) ? found.toString('base64') : encoded(found),
+    ])
+    const sealed = Buffer.concat([
+      cipher.update(JSON.stringify({ time: io.now(), entries, files: inFiles })),
+      cipher.final(),
+    ])
     await io.files.write(fileOf(io, of), Buffer.concat([salt, nonce, cipher.getAuthTag(), sealed]))
     await removeLegacyCopies(io)
   } catch (error) {
@@ -51,7 +67,7 @@ export async function writeCopy(io: Io, of: CopyId, values: ReadonlyMap<string, 
   }
 }
 
-export type Copy = { readonly time: number; readonly values: ReadonlyMap<string, Buffer> }
+export type Copy = SecretValues & { readonly time: number }
 
 /** Returns undefined if there is no readable copy, and prints the cause. */
 export async function readCopy(io: Io, of: CopyId): Promise<Copy | undefined> {
@@ -69,8 +85,11 @@ export async function readCopy(io: Io, of: CopyId): Promise<Copy | undefined> {
     const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(16, 28)).setAAD(Buffer.from(textOf(of)))
     decipher.setAuthTag(bytes.subarray(28, 44))
     const text = Buffer.concat([decipher.update(bytes.subarray(44)), decipher.final()]).toString()
-    const { time, entries } = JSON.parse(text) as { time: number; entries: [string, string][] }
-    return { time, values: new Map(entries.map(([name, value]) => [name, Buffer.from(value, 'base64')])) }
+    const { time, entries, files = [] } = JSON.parse(text) as Stored
+    const inFiles = files.map(
+      ([name, found]) => [name, typeof found === 'string' ? Buffer.from(found, 'base64') : decoded(found)] as const,
+    )
+    return { time, values: decoded(entries), files: new Map(inFiles) }
   } catch {
     const cause = io.env['PLATFORM_PASSPHRASE']
       ? 'PLATFORM_PASSPHRASE has changed'

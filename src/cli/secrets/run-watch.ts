@@ -7,6 +7,7 @@ import { openSession, type SessionFlags } from '../session.ts'
 import { reconnectWarnings } from '../watch-reconnect.ts'
 import type { Source, Values } from './environment.ts'
 import { secretKind, type Where } from './secret.ts'
+import { allValues } from './secret-values.ts'
 
 /** Time between SIGTERM and SIGKILL. */
 const killAfterMs = 5000
@@ -17,20 +18,20 @@ type Options = {
   readonly first: Values
   /** Reads the values from the service; throws if it is unreachable. */
   readonly read: () => Promise<Values>
-  readonly start: (values: Values['values']) => Promise<Started>
+  readonly start: (values: Values) => Promise<Started>
 }
 
 /** Returns when the program exits by itself. If the service fails, the program keeps running with its values. */
 export async function runWatched(io: Io, flags: WatchFlags, { first, read, start }: Options): Promise<number> {
-  let values = first.values
+  let values = first
   const ending = new AbortController()
   let changed = () => {}
   const refresh = async () => {
-    const { values: next, sources } = await read()
-    if (isSame(values, next)) return sources
+    const next = await read()
+    const isChanged = !isSame(allValues(values), allValues(next))
     values = next
-    changed()
-    return sources
+    if (isChanged) changed()
+    return next.sources
   }
   void watchAll(io, flags, { sources: first.sources, signal: ending.signal, refresh })
   try {
@@ -51,7 +52,7 @@ export async function runWatched(io: Io, flags: WatchFlags, { first, read, start
   }
 }
 
-const isSame = (a: Values['values'], b: Values['values']) =>
+const isSame = (a: ReadonlyMap<string, Buffer>, b: ReadonlyMap<string, Buffer>) =>
   a.size === b.size && [...a].every(([name, value]) => b.get(name)?.equals(value))
 
 type Watched = Pick<Values, 'sources'> & {

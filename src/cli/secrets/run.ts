@@ -1,9 +1,7 @@
 // `platform run`: runs a program with secrets in its environment, without writing them to disk.
 
-import { resolve } from 'node:path'
 import { ApiError } from '../../api/errors.ts'
 import { defineCommand, type Given, type Io, UsageError } from '../../host/command.ts'
-import { quoted } from '../../host/sanitize.ts'
 import { isUntrusted } from '../login/trust.ts'
 import { span } from '../print.ts'
 import { openSession, sessionTarget } from '../session.ts'
@@ -12,6 +10,8 @@ import { maskOf, shortest, unmasked } from './mask.ts'
 import { type CopyId, dropCopy, readCopy, writeCopy } from './offline-cache.ts'
 import { runWatched } from './run-watch.ts'
 import { secretFlags } from './secret.ts'
+import { type FileFlags, parseFiles, writeFiles } from './secret-files.ts'
+import { allValues } from './secret-values.ts'
 
 const flags = {
   ...secretFlags,
@@ -20,12 +20,11 @@ const flags = {
     short: 's',
     value: 'NAME[.KEY[=ENV]]',
     what: 'A secret, one of its keys, or a key under another variable name.',
-    required: true,
   },
   file: {
     type: 'list',
-    value: 'KEY=PATH',
-    what: 'Write this value to a new file with mode 0600 instead, removed afterwards.',
+    value: 'NAME[.KEY]=PATH',
+    what: 'Write a key to a new file (mode 0600), or a whole secret to a new directory (0700) with a file for each key. KEY of --secret also works and leaves the environment. Removed afterwards.',
   },
   mask: { type: 'switch', what: 'Mask the values in the output of the program.' },
   watch: { type: 'switch', what: 'Restart the program when a value changes.' },
@@ -44,8 +43,9 @@ export const run = defineCommand({
     { what: 'One key under another name', command: 'platform run --secret db.password=PGPASSWORD -- psql' },
     {
       what: 'A key as a file, with masked output',
-      command: 'platform run --secret tls --file key=tls.key --mask -- ./serve',
+      command: 'platform run --file tls.key=tls.key --mask -- ./serve',
     },
+    { what: 'A whole secret as a directory of files', command: 'platform run --file tls=./certs -- ./serve' },
     {
       what: 'Restart when a value changes',
       command: 'platform run --project shop --secret app --watch -- ./serve',
@@ -55,57 +55,48 @@ export const run = defineCommand({
   positionals: [{ name: '-- COMMAND', what: 'the program and its arguments, after --', many: true }],
   run: async ({ flags: given, words }, io) => {
     if (!words[0]) throw new UsageError(['the program is missing: platform run --secret NAME -- COMMAND'])
-    const files = filesOf(given.file)
-    const first = await valuesOrCopy(io, given)
+    if (!given.secret.length && !given.file.length)
+      throw new UsageError(['--secret NAME or --file NAME=PATH is missing: the secrets for the program'])
+    const files = parseFiles(given.file)
+    const first = await valuesOrCopy(io, given, files)
     for (const note of first.notes) io.err(`platform: warning: ${note}\n`)
-    const start = (values: Values['values']) => startWith(io, { values, files, words, isMasked: given.mask })
-    if (!given.watch) return (await start(first.values)).ended
-    return runWatched(io, given, { first, start, read: () => liveValues(io, given) })
+    const start = (values: Values) => startWith(io, { values, files, words, isMasked: given.mask })
+    if (!given.watch) return (await start(first)).ended
+    return runWatched(io, given, { first, start, read: () => liveValues(io, given, files) })
   },
 })
 
-function filesOf(pairs: readonly string[]): ReadonlyMap<string, string> {
-  const files = new Map<string, string>()
-  const [wrong, twice]: [string[], string[]] = [[], []]
-  for (const pair of pairs) {
-    const [, key = '', path = ''] = /^([^=]+)=(.+)$/s.exec(pair) ?? []
-    if (!path) wrong.push(`--file: ${quoted(pair)} must be KEY=PATH, such as key=tls.key`)
-    else if (files.has(key)) twice.push(`--file: the key ${quoted(key)} is given twice`)
-    else files.set(key, resolve(path))
-  }
-  if (wrong.length + twice.length) throw new UsageError([...wrong, ...twice])
-  return files
-}
-
 /** Falls back to the cached copy if the service is unreachable. A copy has no sources. */
-async function valuesOrCopy(io: Io, given: RunFlags): Promise<Values> {
+async function valuesOrCopy(io: Io, given: RunFlags, files: FileFlags): Promise<Values> {
   try {
-    return await liveValues(io, given)
+    return await liveValues(io, given, files)
   } catch (error) {
     const isUnreachable = error instanceof ApiError && error.code >= 500 && !isUntrusted(error)
     if (!isUnreachable || given['no-fallback']) throw error
-    const copy = await readCopy(io, await copyOf(io, given))
+    const copy = await readCopy(io, await copyOf(io, given, files))
     if (!copy) throw error
     const age = span((io.now() - copy.time) / 1000)
     io.err(`platform: warning: ${error.message}; using cached values from ${age} ago\n`)
-    return { values: copy.values, sources: [], notes: [] }
+    return { values: copy.values, files: copy.files, sources: [], notes: [] }
   }
 }
 
-async function copyOf(io: Io, given: RunFlags): Promise<CopyId> {
+async function copyOf(io: Io, given: RunFlags, files: FileFlags): Promise<CopyId> {
   const { server, key, namespace } = await sessionTarget(io, given)
-  return { server, key, secrets: given.secret, scope: `${given.project ?? ''}/${namespace}` }
+  const secrets = [...given.secret, ...[...files.keys()].map(name => `file ${name}`)]
+  return { server, key, secrets, scope: `${given.project ?? ''}/${namespace}` }
 }
 
 /** Reads from the service only. Deletes the copy if the service denies access. */
-async function liveValues(io: Io, given: RunFlags): Promise<Values> {
+async function liveValues(io: Io, given: RunFlags, files: FileFlags): Promise<Values> {
   const session = await openSession(io, given)
   try {
-    const read = await readValues(session, given.secret, given)
-    if (!given['no-fallback']) await writeCopy(io, await copyOf(io, given), read.values)
+    const read = await readValues(session, { secrets: given.secret, files: [...files.keys()] }, given)
+    if (!given['no-fallback']) await writeCopy(io, await copyOf(io, given, files), read)
     return read
   } catch (error) {
-    if (error instanceof ApiError && [401, 403, 404].includes(error.code)) await dropCopy(io, await copyOf(io, given))
+    if (error instanceof ApiError && [401, 403, 404].includes(error.code))
+      await dropCopy(io, await copyOf(io, given, files))
     throw error
   } finally {
     session.close()
@@ -113,18 +104,14 @@ async function liveValues(io: Io, given: RunFlags): Promise<Values> {
 }
 
 type ProgramOptions = {
-  readonly values: Values['values']
-  readonly files: ReadonlyMap<string, string>
+  readonly values: Values
+  readonly files: FileFlags
   readonly words: readonly string[]
   readonly isMasked: boolean
 }
 
-async function startWith(io: Io, { values, files, words, isMasked }: ProgramOptions) {
-  const missing = [...files.keys()].filter(key => !values.has(key))
-  if (missing.length)
-    throw new UsageError(
-      missing.map(key => `--file ${key}: no secret has this key; known keys: ${[...values.keys()].join(', ')}`),
-    )
+async function startWith(io: Io, { values: read, files, words, isMasked }: ProgramOptions) {
+  const { values } = read
   const inEnv = new Map([...values].filter(([key]) => !files.has(key)))
   const unseen = [...inEnv.keys()].filter(key => !/^[A-Za-z_]\w*$/.test(key))
   if (unseen.length)
@@ -134,21 +121,14 @@ async function startWith(io: Io, { values, files, words, isMasked }: ProgramOpti
   const variables = variablesOf(inEnv)
   // The program gets only the requested secrets, not the key that can read more.
   const { PLATFORM_ACCESS_KEY: _, PLATFORM_PASSPHRASE: __, ...env } = io.env
-  const through = isMasked ? { through: { out: maskOf(values.values()), err: maskOf(values.values()) } } : {}
-  const short = isMasked ? unmasked(values) : []
+  const shown = allValues(read)
+  const mask = () => maskOf([...shown.values()])
+  const through = isMasked ? { through: { out: mask(), err: mask() } } : {}
+  const short = isMasked ? unmasked(shown) : []
   if (short.length)
     io.err(`platform: warning: --mask does not mask values shorter than ${shortest} bytes: ${short.join(', ')}\n`)
-  const createdFiles: string[] = []
-  const cleanUp = async () => {
-    for (const path of createdFiles) await io.files.remove(path)
-  }
+  const cleanUp = await writeFiles(io, read, files)
   try {
-    for (const [key, path] of files) {
-      // Never overwrite an existing file: it would be deleted afterwards.
-      if (!(await io.files.make(path, values.get(key) ?? '')))
-        throw new UsageError([`--file ${key}: ${path} already exists; choose another path`])
-      createdFiles.push(path)
-    }
     const started = io.start(words, { env: { ...env, ...variables }, ...through })
     return { ended: thenCleanUp(started.ended, cleanUp), kill: started.kill }
   } catch (error) {

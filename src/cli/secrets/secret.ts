@@ -31,8 +31,23 @@ export function secretRef(session: Session, name: string, where: Where) {
 
 export type Found = { readonly object: Resource; readonly key: string | undefined }
 
+type Wanted = { readonly name: string; readonly version?: number; readonly key?: string }
+
+/** Parses NAME[@VERSION][.KEY] and NAME.KEY@VERSION. Secret names and keys never contain @. Throws UsageError. */
+export function parseSecret(word: string): Wanted {
+  if (!word.includes('@')) return { name: word }
+  const [, name = '', version, key] = /^([^@]+)@([1-9]\d{0,8})(?:\.([^@]+))?$/.exec(word) ?? []
+  if (name) return { name, version: Number(version), ...(key === undefined ? {} : { key }) }
+  const shown = nameOrNot(word.split('@')[0] || 'db')
+  throw new UsageError([`${quoted(word)} must be NAME[@VERSION][.KEY], such as ${shown}@3 or ${shown}@3.password`])
+}
+
+type How = { readonly key?: string | undefined; readonly version?: number | undefined }
+
 /** For a.b.c the longest existing name wins: a.b.c, then key c of a.b, then key b.c of a. */
-export async function findSecret(session: Session, word: string, where: Where, key?: string): Promise<Found> {
+export async function findSecret(session: Session, word: string, where: Where, how: How = {}): Promise<Found> {
+  const { key, version } = how
+  const options = version === undefined ? {} : { subresource: `history/${version}` }
   if (word === '') throw new UsageError(['NAME is empty'])
   const kind = secretKind(where)
   const steps = word.split('.')
@@ -43,15 +58,16 @@ export async function findSecret(session: Session, word: string, where: Where, k
     const rest = left === 0 ? key : steps.slice(-left).join('.')
     if (name === '' || rest === '') continue
     try {
-      const { object } = await session.resources.get(kind, secretRef(session, name, where))
+      const { object } = await session.resources.get(kind, secretRef(session, name, where), options)
       return { object, key: rest }
     } catch (error) {
       // A key for secret "a" gets 403 for "a.b" whether it exists or not (D49). The last 403 is about the secret itself.
       if (!(error instanceof ApiError && [403, 404, 422, 400].includes(error.code))) throw error
-      if (denied === undefined || error.code === 403) denied = error
+      // Of a version, the last error is about the shortest name: the secret, or its missing version.
+      if (denied === undefined || error.code === 403 || (version && denied.code !== 403)) denied = error
     }
   }
-  if (denied?.code !== 404) throw denied
+  if (denied?.code !== 404 || version) throw denied
   const { namespace } = secretRef(session, word, where)
   throw await withHint(session, denied, {
     word,

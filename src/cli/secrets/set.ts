@@ -107,7 +107,7 @@ export const unsetSecret = defineCommand({
     const session = await openSession(io, flags)
     try {
       const kind = secretKind(flags)
-      const { object } = await findSecret(session, name, flags, keys[0] ?? '').catch(error => {
+      const { object } = await findSecret(session, name, flags, { key: keys[0] ?? '' }).catch(error => {
         // A caller who may write but not read cannot check whether the keys exist.
         if (error instanceof ApiError && error.code === 403) return { object: undefined }
         throw error
