@@ -180,6 +180,6 @@ export function checkKeyDelete({ isNoWider }: Scopes, kind: Kind, old: Resource,
     throw forbidden(
       kind,
       old.metadata.name ?? '',
-      'its scope is wider than the scope of the access key of this request',
+      'its scope is wider than the scope of the access key that you authenticated with',
     )
 }

@@ -73,7 +73,7 @@ export function checkCopy(
       throw forbidden(
         kind,
         next.metadata.name ?? '',
-        `spec.sharedSecretRef of a secret that team "${team}" owns requires permission to update the team`,
+        `setting spec.sharedSecretRef on a secret owned by team "${team}" requires permission to update the team`,
       )
     const mayAct = {
       verb: 'impersonate',
@@ -83,7 +83,7 @@ export function checkCopy(
       throw forbidden(
         kind,
         next.metadata.name ?? '',
-        `spec.sharedSecretRef of a secret that user "${owner.user}" owns requires permission to impersonate the user; own the secret yourself, or let a team own it`,
+        `setting spec.sharedSecretRef on a secret owned by user "${owner.user}" requires permission to impersonate the user; own the secret yourself, or let a team own it`,
       )
   } else warn('spec.owner: the secret has no owner, so nothing is copied; the owner must be able to get the source')
   if (missing.length)

@@ -41,7 +41,7 @@ const CORE_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/
 const PROBLEMS: { readonly [code: string]: string } = {
   BAD_ALIAS: 'an alias must refer to an anchor before it',
   BAD_DQ_ESCAPE: 'this escape sequence is not known in double quotes',
-  BAD_INDENT: 'the indentation does not fit the lines above',
+  BAD_INDENT: 'the indentation does not match the lines above',
   BAD_SCALAR_START: 'a plain value cannot begin with this character: put it in quotes',
   BLOCK_AS_IMPLICIT_KEY: "expected a value on a line of its own: two ':' on one line, or quotes are missing",
   KEY_OVER_1024_CHARS: "a key without '?' may not be longer than 1024 characters",

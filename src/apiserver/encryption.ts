@@ -38,7 +38,7 @@ function checkKeys(store: Store, ring: KeyRing): void {
 }
 
 const wrongKeyRing = ({ from }: KeyRing, why: string) =>
-  new Error(`the key ring of ${from} does not fit this data directory: ${why}`)
+  new Error(`the key ring of ${from} does not match this data directory: ${why}`)
 
 /** Counts every failure, and logs the first of each object. */
 export function alarmOf(metrics: Metrics, log: Logger): NonNullable<BuildOptions['sealBroken']> {

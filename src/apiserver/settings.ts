@@ -28,7 +28,7 @@ export const table = {
   https: { default: '127.0.0.1:8443', what: 'Address of the HTTPS listener: HOST:PORT or off.', check: address },
   http: { default: '127.0.0.1:8080', what: 'Address of the plain HTTP listener: HOST:PORT or off.', check: address },
   insecureHttp: { default: false, what: 'Allow plain HTTP on an address that is not loopback.' },
-  data: { default: 'data', what: 'Directory of the store and of the secret files.' },
+  data: { default: 'data', what: 'Directory for the store and the key files.' },
   storage: {
     default: 'sqlite',
     what: `Storage engine: ${engineNames.join(' or ')}.`,
@@ -42,7 +42,7 @@ export const table = {
     default: '',
     what: 'Certificate file for HTTPS, reloaded when it changes. Default: issued by the built-in CA.',
   },
-  tlsKey: { default: '', what: 'Key file that belongs to tlsCert.' },
+  tlsKey: { default: '', what: 'Private key file for the HTTPS certificate.' },
   tlsCa: {
     default: '',
     what: 'File with the CA that signed tlsCert, for clients. Default: the CA in the chain of tlsCert.',
@@ -97,10 +97,10 @@ export const table = {
     what: 'Percentage of these limits that one identity may use.',
     check: (value: number) => (value > 0 && value <= 100 ? undefined : 'a percentage from 1 to 100'),
   },
-  'limits.rate': { default: 0, what: 'Requests per second of one identity; 0: unlimited.' },
+  'limits.rate': { default: 0, what: 'Maximum requests per second from one identity; 0: unlimited.' },
   'limits.burst': {
     default: 1000,
-    what: 'Burst of requests of one identity, if limits.rate is set.',
+    what: 'Maximum burst of requests from one identity. Applies only if limits.rate is set.',
     check: positive,
   },
   'limits.unknownKeys': {

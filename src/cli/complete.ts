@@ -123,7 +123,7 @@ compdef _platform platform
 
 export const completion = defineCommand({
   words: ['completion'],
-  what: 'Print a script that completes commands, flags and live names in your shell.',
+  what: 'Print a shell completion script for commands, flags and the names of existing objects.',
   examples: [
     { what: 'bash', command: 'source <(platform completion bash)' },
     { what: 'zsh', command: 'source <(platform completion zsh)' },

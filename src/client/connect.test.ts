@@ -60,9 +60,9 @@ test('an empty name, . or .. is rejected before the request, which would address
     assert.deepEqual([(await thrown(asked())).message], ['the name of a thing is empty'])
   for (const dots of ['.', '..']) {
     const error = await thrown(things.delete(Thing, { namespace: '', name: dots }))
-    assert.deepEqual([error.code, error.message], [400, `"${dots}" is not a valid name of a thing`])
+    assert.deepEqual([error.code, error.message], [400, `"${dots}" is not a valid name for a thing`])
     for (const asked of [things.list(Thing, { namespace: dots }), things.deleteCollection(Thing, { namespace: dots })])
-      assert.equal((await thrown(asked)).message, `"${dots}" is not a valid name of a namespace`)
+      assert.equal((await thrown(asked)).message, `"${dots}" is not a valid name for a namespace`)
   }
   assert.deepEqual(calls, [])
 })

@@ -162,7 +162,7 @@ function checkNames(kind: Kind, { namespace, name }: NonNullable<Call['at']>): v
     ['namespace', namespace],
     [kind.singular, name],
   ])
-    if (text === '.' || text === '..') throw badRequest(`"${text}" is not a valid name of a ${what}`)
+    if (text === '.' || text === '..') throw badRequest(`"${text}" is not a valid name for a ${what}`)
 }
 
 function queryString(query: NonNullable<Call['query']>): string {

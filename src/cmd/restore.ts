@@ -111,7 +111,10 @@ async function restoreLocked(directory: string, file: string, keys: readonly Rin
 
 /** Creates keys with mode 0600, other files according to the umask. */
 function createFile(path: string, bytes: Uint8Array, created: string[]): void {
-  if (existsSync(path)) throw new Error(`${path} already exists: another process created it`)
+  if (existsSync(path))
+    throw new Error(
+      `another process created ${path} during the restore: stop that process, then retry with an empty directory`,
+    )
   const handle = openSync(path, 'wx', path.endsWith('.key') ? 0o600 : 0o666)
   created.push(path)
   try {

@@ -37,7 +37,7 @@ export const verify = defineCommand({
     if (given !== '-' && !found) throw new UsageError([`${given}: no such file or directory`])
     if (!found?.isDirectory()) return verifyBackup(given, await resolveData(flags, io.env), io)
     if (flags.data !== undefined && resolve(flags.data) !== resolve(given))
-      throw new UsageError([`two data directories: ${given} and ${flags.data} (--data); remove one`])
+      throw new UsageError([`two data directories: ${given} and ${flags.data} (--data); pass only one`])
     return verifyDirectory(await resolveData(flags, io.env, given), io)
   },
 })

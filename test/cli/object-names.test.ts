@@ -41,7 +41,7 @@ test('an empty name or a dot deletes nothing, because a variable may be empty by
   ])
     assert.match(await home.fails(2, words), /^platform: NAME is empty/)
   for (const dots of ['.', '..'])
-    assert.match(await home.fails(1, ['delete', 'team', dots, '--yes']), /"\.+" is not a valid name of a team/)
+    assert.match(await home.fails(1, ['delete', 'team', dots, '--yes']), /"\.+" is not a valid name for a team/)
   assert.equal(await home.ok('list teams -o name'), 'team/web\nteam/x1\n')
 })
 

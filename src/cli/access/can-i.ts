@@ -127,7 +127,7 @@ export const why = defineCommand({
 export const whoCan = defineCommand({
   words: ['who-can'],
   what: 'List who may do something, and which binding allows it.',
-  examples: [{ what: 'Who could have changed it', command: 'platform who-can update team web' }],
+  examples: [{ what: 'Who can change the team web', command: 'platform who-can update team web' }],
   flags,
   positionals,
   run: async (given, io) => {

@@ -23,7 +23,7 @@ const service = {
   kubeconfig: {
     type: 'text',
     value: 'FILE',
-    what: 'Use this kubeconfig instead of the sign-in. --context then selects one of its contexts.',
+    what: 'Use this kubeconfig instead of your platform login. --context then selects one of its contexts.',
   },
 } as const satisfies Flags
 

@@ -55,7 +55,7 @@ export const kubeconfig = defineCommand({
   what: 'Print a kubeconfig for the current context. It contains no key: kubectl runs platform to get it.',
   examples: [
     { what: 'Use it with kubectl', command: 'platform kubeconfig > platform.kubeconfig' },
-    { what: 'Add it to your other clusters', command: 'platform kubeconfig --merge' },
+    { what: 'Add it to your existing kubeconfig', command: 'platform kubeconfig --merge' },
   ],
   flags: {
     ...contextFlag,
@@ -117,7 +117,10 @@ export const credential = defineCommand({
   ],
   flags: contextFlag,
   run: async ({ flags }, io) => {
-    if (io.isTerminal) throw new UsageError(['credential prints the key and does not write to a terminal'])
+    if (io.isTerminal)
+      throw new UsageError([
+        'platform credential does not write to a terminal because its output contains the key: pipe or redirect it',
+      ])
     // The kubeconfig chooses the key, so ignore the one in the environment.
     const session = await openSession(flags.context === undefined ? io : withoutKey(io), flags)
     session.close()

@@ -53,7 +53,11 @@ export const login = defineCommand({
       value: 'SHA256',
       what: 'Trust the CA with this fingerprint, which the server prints at its first start. With --ca-file, both must match.',
     },
-    yes: { type: 'switch', short: 'y', what: 'Replace an existing context without confirmation. Never trusts a CA.' },
+    yes: {
+      type: 'switch',
+      short: 'y',
+      what: 'Replace an existing context without confirmation. Does not skip the CA confirmation.',
+    },
   },
   positionals: [{ name: 'URL', what: 'the server, such as https://plane.example:8443' }],
   run: async ({ flags, words: [url = ''] }, io) => {
@@ -71,7 +75,7 @@ export const login = defineCommand({
       await confirmReplace(
         io,
         name,
-        `${before.user ?? 'a user of a scoped key'} at ${server}, not ${identity.user ?? 'the owner of this key'}`,
+        `for ${before.user ?? 'a user of a scoped key'} at ${server}, not ${identity.user ?? 'the owner of this key'}`,
       )
     const { namespace } = flags
     const keyIn = await storeContext(io, name, {

@@ -58,7 +58,7 @@ const dotenvQuoted = (text: string) =>
 export function readForm(form: Form, bytes: Uint8Array, file: string): Map<string, Uint8Array> {
   if (form === 'dotenv' || form === 'shell') {
     const text = textOf(bytes)
-    if (text === undefined) throw new UsageError([`${file} is not text`])
+    if (text === undefined) throw new UsageError([`${file} is not UTF-8 text`])
     return readDotenv(text, file, form === 'shell')
   }
   const problems: string[] = []

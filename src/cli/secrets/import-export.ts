@@ -53,7 +53,9 @@ export const importSecret = defineCommand({
     const bytes = await io.readFile(flags.file)
     // A format may need up to six characters per byte.
     if (bytes.length > 6 * maxBytes)
-      throw new UsageError([`${flags.file} is too large for a secret: ${bytes.length} bytes`])
+      throw new UsageError([
+        `${flags.file} is too large for a secret: ${bytes.length} bytes; its values can have at most ${maxBytes} bytes`,
+      ])
     const entries = readForm(formOf(flags.format, flags.file), bytes, flags.file)
     checkEntries(entries)
     if (!entries.size) throw new UsageError([`${flags.file} contains no keys`])

@@ -37,7 +37,7 @@ type RunFlags = Given<typeof flags>['flags']
 
 export const run = defineCommand({
   words: ['run'],
-  what: 'Run a program with secrets in its environment. Passes on its exit code and signals.',
+  what: 'Run a program with secrets in its environment. Forwards signals to it and returns its exit code.',
   examples: [
     { what: 'Every key of a secret under its own name', command: 'platform run --secret app -- npm start' },
     { what: 'One key under another name', command: 'platform run --secret db.password=PGPASSWORD -- psql' },

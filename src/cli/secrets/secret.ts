@@ -131,7 +131,7 @@ export function checkEntries(entries: ReadonlyMap<string, Uint8Array>): void {
     .filter(key => !keyPattern.test(key))
     .map(
       key =>
-        `${key.length > 64 ? 'a key with more than 64 characters' : `the key "${key}"`} must be 1 to 253 letters, digits, '-', '_' or '.'`,
+        `${key.length > 64 ? 'a key (not shown, longer than 64 characters)' : `the key "${key}"`} must be 1 to 253 letters, digits, '-', '_' or '.'`,
     )
   const size = [...entries.values()].reduce((sum, value) => sum + value.length, 0)
   if (size > maxBytes) problems.push(`the secret is too large: ${size} bytes, at most ${maxBytes}`)

@@ -75,7 +75,7 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
   // Some servers cut a segment at its semicolon: to them `..;` is `..`.
   if (/;|%3b/i.test(path)) throw badRequest('the path has a semicolon')
   if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
-    throw badRequest('the path has empty segments, . or ..: send the normalized path')
+    throw badRequest('the path has an empty, "." or ".." segment: send the normalized path')
   if (url.length > path.length) checkQuery(url.slice(path.length))
   if (httpVersionMajor === 1 && countOf(rawHeaders, 'host') !== 1)
     throw badRequest('the request must have one Host header')
