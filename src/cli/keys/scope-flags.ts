@@ -17,7 +17,7 @@ export const scopeFlags = {
   'scope-role': {
     type: 'list',
     value: 'ROLE',
-    what: `Also what this role allows. ${readsEverything}`,
+    what: `Also allow what this role allows. ${readsEverything}`,
   },
 } as const satisfies Flags
 
