@@ -9,16 +9,16 @@ import type { Json } from '../api/object.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { sourceOf, syncManager } from '../kinds/project-secret-source.ts'
 import { countVersion, previousVersion } from '../kinds/secret-version.ts'
-import { restoredVersion } from './restored-version.ts'
-import { type HistoryDependencies, secretHistory } from './secret-history.ts'
+import { type RestoreDependencies, restoredVersion } from './restored-version.ts'
+import { secretHistory } from './secret-history.ts'
 import { type LastReadDependencies, secretLastRead } from './secret-last-read.ts'
 
-type Dependencies = HistoryDependencies & LastReadDependencies & { readonly now: () => number }
+type Dependencies = RestoreDependencies & LastReadDependencies & { readonly now: () => number }
 
 export const projectSecretAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof ProjectSecret>> => ({
   admit: async (sent, old, request) => {
     const next = keepCopy(sent, old, request)
-    const restored = await restoredVersion(next, old, request, dependencies)
+    const restored = await restoredVersion(ProjectSecret, { next, old }, request, dependencies)
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
   companions: (old, next) => previousVersion(ProjectSecret, old, next),

@@ -4,15 +4,15 @@ import type { Admission } from '../api/admission.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import { countVersion, previousVersion } from '../kinds/secret-version.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
-import { restoredVersion } from './restored-version.ts'
-import { type HistoryDependencies, secretHistory } from './secret-history.ts'
+import { type RestoreDependencies, restoredVersion } from './restored-version.ts'
+import { secretHistory } from './secret-history.ts'
 import { type LastReadDependencies, secretLastRead } from './secret-last-read.ts'
 
-type Dependencies = HistoryDependencies & LastReadDependencies & { readonly now: () => number }
+type Dependencies = RestoreDependencies & LastReadDependencies & { readonly now: () => number }
 
 export const sharedSecretAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof SharedSecret>> => ({
   admit: async (next, old, request) => {
-    const restored = await restoredVersion(next, old, request, dependencies)
+    const restored = await restoredVersion(SharedSecret, { next, old }, request, dependencies)
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
   companions: (old, next) => previousVersion(SharedSecret, old, next),

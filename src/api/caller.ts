@@ -22,13 +22,17 @@ export type Caller = {
 /** SPEC §2.8. An absent list is the same as an empty one. */
 export type Scope = {
   readonly roles?: readonly ScopeRole[]
-  readonly projects?: readonly { readonly project?: string }[]
+  readonly projects?: readonly { readonly project?: string; readonly readOnly?: boolean }[]
+  /** Single secrets, to be read only: a SharedSecret of a namespace, or a ProjectSecret of a project. */
+  readonly secrets?: readonly ScopeSecret[]
   readonly spaces?: readonly { readonly project?: string; readonly space?: string }[]
   readonly virtualClusters?: readonly { readonly project?: string; readonly virtualCluster?: string }[]
   readonly clusters?: readonly { readonly cluster?: string }[]
   readonly rules?: readonly ScopeRule[]
   readonly allowPlatformCli?: boolean
 }
+
+export type ScopeSecret = { readonly namespace?: string; readonly project?: string; readonly name?: string }
 
 export type ScopeRole = {
   readonly role?: string

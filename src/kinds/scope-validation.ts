@@ -7,7 +7,7 @@ import { isPathPattern } from './rbac.ts'
 
 /** Accepts names that `old` has in the same field, so that a stored scope stays updatable. */
 export function checkScope(scope: Scope | undefined, old?: Scope): FieldError[] {
-  const errors = checkNames(scope, old)
+  const errors = [...checkNames(scope, old), ...checkSecrets(scope, old)]
   for (const [index, rule] of (scope?.rules ?? []).entries()) {
     if (isEnough(errors)) break
     const at = `spec.scope.rules[${index}]`
@@ -35,13 +35,34 @@ function checkNames(scope: Scope | undefined, old: Scope | undefined): FieldErro
   return errors
 }
 
+/** An entry names one secret, without wildcards. Others could never match. */
+function checkSecrets(scope: Scope | undefined, old: Scope | undefined): FieldError[] {
+  const kept = new Set(old?.secrets?.map(one => JSON.stringify(one)))
+  const errors: FieldError[] = []
+  for (const [index, entry] of (scope?.secrets ?? []).entries()) {
+    if (isEnough(errors)) break
+    if (kept.has(JSON.stringify(entry))) continue
+    const at = `spec.scope.secrets[${index}]`
+    const { namespace = '', project = '', name = '' } = entry
+    if (!name) errors.push(required(`${at}.name`, 'the name of one secret'))
+    if (!namespace === !project)
+      errors.push(
+        invalidValue(at, entry, 'must have a namespace for a SharedSecret, or a project for a ProjectSecret, not both'),
+      )
+    for (const [key, value] of Object.entries({ namespace, project, name }))
+      if (value && !isTargetName(value))
+        errors.push(invalidValue(`${at}.${key}`, value, 'must be one name of lower-case letters, digits, - and .'))
+  }
+  return errors
+}
+
 type Named = { readonly kind: string; readonly at: string; readonly value: string }
 
 function* namesIn(scope: Scope = {}): Generator<Named> {
   for (const field of ['projects', 'spaces', 'virtualClusters', 'clusters'] as const)
     for (const [index, entry] of (scope[field] ?? []).entries())
       for (const [key, value] of Object.entries(entry))
-        yield { kind: `${field} ${key}`, at: `${field}[${index}].${key}`, value }
+        if (typeof value === 'string') yield { kind: `${field} ${key}`, at: `${field}[${index}].${key}`, value }
   for (const [index, { projects = [] }] of (scope.roles ?? []).entries())
     for (const [position, value] of projects.entries())
       yield { kind: 'roles', at: `roles[${index}].projects[${position}]`, value }

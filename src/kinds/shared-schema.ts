@@ -94,7 +94,31 @@ export const scope = struct(
   'Restrictions of the key or token. An empty scope restricts nothing.',
   {
     roles: list(role, 'Managed permissions to apply.'),
-    projects: list(target('A project.', ['project']), 'Projects that may be accessed.'),
+    projects: list(
+      struct(
+        'A project.',
+        {
+          project: text('Name of the project; * selects all.'),
+          readOnly: flag('When true, only get, list and watch are allowed.'),
+        },
+        [],
+        closed,
+      ),
+      'Projects that may be accessed.',
+    ),
+    secrets: list(
+      struct(
+        'A SharedSecret of a namespace, or a ProjectSecret of a project.',
+        {
+          namespace: text('Namespace of a SharedSecret.'),
+          project: text('Project of a ProjectSecret.'),
+          name: text('Name of the secret.'),
+        },
+        [],
+        closed,
+      ),
+      'Secrets that may be read with get, and nothing else of them.',
+    ),
     spaces: list(target('A space of a project.', ['project', 'space']), 'Spaces that may be accessed.'),
     virtualClusters: list(
       target('A virtual cluster of a project.', ['project', 'virtualCluster']),

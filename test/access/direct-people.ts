@@ -61,6 +61,8 @@ export async function openPeople() {
     clock,
     disk,
     person,
+    /** As the administrator. `admin` also requires success. */
+    ask,
     admin,
     invite: async (user: string) => {
       const { spec, metadata } = await admin('POST', `${ours}/ownedaccesskeys`, {

@@ -19,6 +19,10 @@ export type Rule = { verbs: string[]; apiGroups: string[]; resources: string[]; 
 export type Key = { name: string; user: string; team: string; groups: string[]; scope?: Scope }
 export type Scope = {
   projects?: string[]
+  /** Only get, list and watch. */
+  readOnlyProjects?: string[]
+  /** Only get of the secret itself. */
+  secrets?: { resource: string; namespace: string; name: string }[]
   clusters?: string[]
   roles?: { role: string; projects: string[] }[]
   rules?: {
@@ -43,7 +47,8 @@ export function mayDo(world: World, key: Key, ask: Ask): boolean {
 /** Whether a scope covers a request on a resource of this API. */
 export function inScope(scope: Scope | undefined, ask: Ask): boolean {
   const given = scope ?? {}
-  const sizes = [given.projects, given.clusters, given.roles, given.rules].map(list => list?.length ?? 0)
+  const lists = [given.projects, given.readOnlyProjects, given.secrets, given.clusters, given.roles, given.rules]
+  const sizes = lists.map(list => list?.length ?? 0)
   if (sizes.every(size => size === 0) && !given.allowPlatformCli) return true
   if (ask.resource === 'directclusterendpointtokens' && ask.verb === 'create' && ask.sub === '') return true
   const project =
@@ -51,6 +56,11 @@ export function inScope(scope: Scope | undefined, ask: Ask): boolean {
       ? ask.namespace.slice(2)
       : undefined
   if (project !== undefined && any(given.projects ?? [], project)) return true
+  const isRead = ['get', 'list', 'watch'].indexOf(ask.verb) >= 0
+  if (project !== undefined && isRead && any(given.readOnlyProjects ?? [], project)) return true
+  if (ask.verb === 'get' && ask.sub === '' && ask.group === ours && ask.name !== '')
+    for (const { resource, namespace, name } of given.secrets ?? [])
+      if (resource === ask.resource && namespace === ask.namespace && name === ask.name) return true
   const roles = [
     ...(given.roles ?? []),
     ...(given.allowPlatformCli ? [{ role: 'platform-cli', projects: [] as string[] }] : []),

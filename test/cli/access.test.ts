@@ -219,6 +219,28 @@ test('--secret and --scope-project PROJECT:ro build the scope', async () => {
   }
   assert.match((await sent('--scope-project shop:rw')).text, /--scope-project: "shop:rw" must be PROJECT or PROJECT:ro/)
   assert.match((await sent('--secret a/b/c')).text, /--secret: "a\/b\/c" must be NAME or PROJECT\/NAME/)
+  await home.ok('create accesskey for-secrets --secret db --secret shop/db --scope-project web:ro')
+  assert.deepEqual(JSON.parse(await home.ok('get accesskey for-secrets -o json')).spec.scope, {
+    projects: [{ project: 'web', readOnly: true }],
+    secrets: [
+      { namespace: 'default', name: 'db' },
+      { project: 'shop', name: 'db' },
+    ],
+  })
+})
+
+test('a key for one secret reads it, and no other', async () => {
+  for (const name of ['for-key', 'not-for-key']) await home.ok(`set secret ${name} pw=hush`)
+  const key = (await home.ok('create accesskey one-secret --secret for-key -o connection')).trim()
+  const env = { PLATFORM_ACCESS_KEY: key }
+  const other = await openHome()
+  try {
+    assert.equal(await other.ok('get secret for-key.pw', { env }), 'hush')
+    assert.match(await other.fails(5, 'get secret not-for-key.pw', { env }), /forbidden/)
+    assert.match(await other.fails(5, 'set secret for-key pw=other', { env }), /forbidden/)
+  } finally {
+    await other.close()
+  }
 })
 
 test('disable and enable affect the next request', async () => {

@@ -145,7 +145,7 @@ esac
       const said = await home.fails(2, login(), { stdin: key })
       assert.match(
         said,
-        /the context "127.0.0.1" is admin at https.*, not joan; choose another name with --context, or replace it with --yes/,
+        /the context "127.0.0.1" is for admin at https.*, not joan; choose another name with --context, or replace it with --yes/,
       )
       assert.equal(await home.ok('whoami -o name'), 'admin\n')
       await home.ok(login(), { stdin: server.adminKey })
@@ -347,7 +347,7 @@ await withTerminal(() => {
           const terminal = home.terminal(['login', server.https])
           await terminal.sees(/Access key: $/)
           terminal.type(`${made.body.spec.key}\r`)
-          await terminal.sees(/is admin at https.*, not mia\. Replace it\? \[y\/N\] $/)
+          await terminal.sees(/is for admin at https.*, not mia\. Replace it\? \[y\/N\] $/)
           terminal.type(answer)
           await terminal.ended
           assert.equal(await home.ok('whoami -o name'), `${user}\n`)

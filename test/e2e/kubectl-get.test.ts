@@ -161,7 +161,7 @@ await withEachKubectl(kubectl => {
         `sharedsecret.${group}/s`,
         ...['blue', 'green', 'red'].map(name => `team.${group}/${name}`),
       ])
-      assert.equal(await k.ok('get globalsecrets -A'), await k.ok('get sharedsecrets -A'))
+      assert.equal(await get('globalsecrets -A'), await get('sharedsecrets -A'))
       assert.match(await k.ok('get all -A'), /^two +sharedsecret\.management\.platform\.sh\/s +S +1 /m)
       const nothing = await k.run('get shs -n empty')
       assert.equal(nothing.stderr, 'No resources found in empty namespace.\n')

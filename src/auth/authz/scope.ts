@@ -1,13 +1,13 @@
 // Scopes of access keys: whether a scope covers a request, and whether one scope is within another (SPEC §2.8, D25). Pure; the gateway uses it, too.
 
-import type { Scope, ScopeRole } from '../../api/caller.ts'
+import type { Scope, ScopeRole, ScopeSecret } from '../../api/caller.ts'
 import { type Act, covers, type Request, ruleCovers, ruleMatches } from './scope-rules.ts'
 
 /** Which entry covers a request, in words a person can follow; undefined: none does. */
 export function allows(scope: Scope | undefined, request: Request): string | undefined {
   if (!restricts(scope)) return 'the key has no scope'
   if (isOwnToken(request)) return 'a token within the scope of its key'
-  return byTarget(scope, request) ?? byRole(scope, request) ?? byRule(scope, request)
+  return byTarget(scope, request) ?? bySecret(scope, request) ?? byRole(scope, request) ?? byRule(scope, request)
 }
 
 const targets = ['projects', 'spaces', 'virtualClusters', 'clusters'] as const
@@ -17,7 +17,7 @@ export function restricts(scope: Scope | undefined): scope is Scope {
   if (!scope) return false
   return (
     scope.allowPlatformCli === true ||
-    [...targets, 'roles' as const, 'rules' as const].some(field => scope[field]?.length)
+    [...targets, 'secrets' as const, 'roles' as const, 'rules' as const].some(field => scope[field]?.length)
   )
 }
 
@@ -42,8 +42,31 @@ function byTarget(scope: Scope, request: Request): string | undefined {
   return undefined
 }
 
+function bySecret(scope: Scope, { target, act }: Request): string | undefined {
+  if (target !== 'Management' || 'path' in act || act.verb !== 'get' || act.subresource || !isManagement(act.group))
+    return undefined
+  const index = (scope.secrets ?? []).findIndex(one => {
+    const { resource, namespace } = placeOf(one)
+    return act.resource === resource && act.namespace === namespace && Boolean(one.name) && act.name === one.name
+  })
+  return index === -1 ? undefined : `scope.secrets[${index}]`
+}
+
+/** An entry with both or neither never matches. */
+function placeOf({ namespace = '', project = '' }: ScopeSecret): Partial<{ resource: string; namespace: string }> {
+  if (!namespace === !project) return {}
+  return project ? { resource: 'projectsecrets', namespace: `p-${project}` } : { resource: 'sharedsecrets', namespace }
+}
+
+/** Streams into a container or to a port change it, whatever the HTTP method. */
+const streams = ['exec', 'attach', 'portforward', 'proxy']
+
+const isRead = (act: Act): boolean =>
+  'path' in act ? act.verb === 'get' : reads.includes(act.verb) && !streams.includes(act.subresource ?? '')
+
 type Entry = {
   readonly project?: string
+  readonly readOnly?: boolean
   readonly space?: string
   readonly virtualCluster?: string
   readonly cluster?: string
@@ -54,7 +77,7 @@ function entryCovers(field: (typeof targets)[number], entry: Entry, request: Req
   if (field === 'clusters') return false
   const project = projectOf(request)
   if (project === undefined || !covers(entry.project, project)) return false
-  if (field === 'projects') return true
+  if (field === 'projects') return entry.readOnly !== true || isRead(request.act)
   if (request.target === 'ProjectSpace') return field === 'spaces' && covers(entry.space, request.space)
   return (
     request.target === 'ProjectVirtualCluster' &&
@@ -82,9 +105,13 @@ export function namespacesWithin(
   { group, resource }: { readonly group: string; readonly resource: string },
 ): readonly string[] | undefined {
   if (!restricts(scope) || rolesOf(scope).length || scope.rules?.length) return undefined
-  if (!isManagement(group) || resource !== 'projectsecrets') return []
+  if (!isManagement(group)) return []
+  const single = (scope.secrets ?? []).flatMap(one =>
+    placeOf(one).resource === resource ? [placeOf(one).namespace ?? ''] : [],
+  )
+  if (resource !== 'projectsecrets') return [...new Set(single)]
   const projects = (scope.projects ?? []).flatMap(({ project }) => (project ? [project] : []))
-  return projects.includes('*') ? undefined : projects.map(project => `p-${project}`)
+  return projects.includes('*') ? undefined : [...new Set([...projects.map(project => `p-${project}`), ...single])]
 }
 
 const reads = ['get', 'list', 'watch']
@@ -139,6 +166,7 @@ export function isNoWider(inner: Scope | undefined, outer: Scope | undefined): b
   if (!restricts(inner)) return false
   return (
     targets.every(field => isEachIn<Entry>(inner[field], outer[field], entry => isCovered(field, entry, outer))) &&
+    isEachIn(inner.secrets, outer.secrets, secret => isSecretCovered(secret, outer)) &&
     isEachIn(rolesOf(inner), rolesOf(outer), role => rolesOf(outer).some(one => roleCovers(one, role))) &&
     isEachIn(inner.rules, outer.rules, rule => outer.rules?.some(one => ruleCovers(one, rule)) === true)
   )
@@ -157,7 +185,10 @@ function isEachIn<T>(
 
 function isCovered(field: (typeof targets)[number], entry: Entry, outer: Scope): boolean {
   if (field === 'clusters') return outer.clusters?.some(one => covers(one.cluster, entry.cluster)) === true
-  const byProject = outer.projects?.some(one => covers(one.project, entry.project)) === true
+  const byProject =
+    outer.projects?.some(
+      one => covers(one.project, entry.project) && (one.readOnly !== true || entry.readOnly === true),
+    ) === true
   if (field === 'projects' || byProject) return byProject
   if (field === 'spaces')
     return outer.spaces?.some(one => covers(one.project, entry.project) && covers(one.space, entry.space)) === true
@@ -167,6 +198,13 @@ function isCovered(field: (typeof targets)[number], entry: Entry, outer: Scope):
     ) === true
   )
 }
+
+/** A project includes its secrets. */
+const isSecretCovered = ({ namespace, project, name }: ScopeSecret, outer: Scope): boolean =>
+  (!namespace && outer.projects?.some(one => covers(one.project, project)) === true) ||
+  outer.secrets?.some(
+    one => one.name === name && (one.namespace ?? '') === (namespace ?? '') && (one.project ?? '') === (project ?? ''),
+  ) === true
 
 function roleCovers(outer: ScopeRole, inner: ScopeRole): boolean {
   if (outer.role !== inner.role) return false

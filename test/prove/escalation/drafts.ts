@@ -111,7 +111,10 @@ export function accessEntry({ chance }: Stage): AccessEntry {
 /** A scope that restricts, written as the API wants it. */
 export function scope({ chance }: Stage): { [field: string]: unknown } {
   return chance.weighted<() => { [field: string]: unknown }>([
-    [6, () => ({ projects: [{ project: 'shop' }] })],
+    [5, () => ({ projects: [{ project: 'shop' }] })],
+    [2, () => ({ projects: [{ project: 'shop', readOnly: true }] })],
+    [1, () => ({ secrets: [{ project: 'shop', name: 's0' }] })],
+    [1, () => ({ secrets: [{ namespace: 'default', name: 's0' }] })],
     [1, () => ({ clusters: [{ cluster: 'c1' }] })],
     [1, () => ({ roles: [{ role: 'platform-cli' }] })],
     [

@@ -79,7 +79,8 @@ export function isReadablePatch(operations: unknown): boolean {
 }
 
 type SentScope = {
-  readonly projects?: readonly { readonly project?: string }[]
+  readonly projects?: readonly { readonly project?: string; readonly readOnly?: boolean }[]
+  readonly secrets?: readonly { readonly namespace?: string; readonly project?: string; readonly name?: string }[]
   readonly spaces?: readonly unknown[]
   readonly virtualClusters?: readonly unknown[]
   readonly clusters?: readonly { readonly cluster?: string }[]
@@ -102,7 +103,13 @@ export function readScope(sent: unknown): ReadScope {
   if (!isReadableScope(sent)) return 'unreadable'
   const { projects = [], spaces = [], virtualClusters = [], clusters = [], ...rest } = sent as SentScope
   const scope: Scope = {
-    projects: projects.map(({ project = '' }) => project),
+    projects: projects.filter(({ readOnly }) => !readOnly).map(({ project = '' }) => project),
+    readOnlyProjects: projects.filter(({ readOnly }) => readOnly).map(({ project = '' }) => project),
+    secrets: (rest.secrets ?? []).map(({ namespace = '', project = '', name = '' }) =>
+      project && !namespace
+        ? { resource: 'projectsecrets', namespace: `p-${project}`, name }
+        : { resource: project ? '/none' : 'sharedsecrets', namespace, name },
+    ),
     // Spaces and virtual clusters restrict a key as clusters do, and open nothing of this API.
     clusters: [...clusters, ...spaces, ...virtualClusters].map(() => 'elsewhere'),
     roles: (rest.roles ?? []).map(({ role = '', projects: within = [], virtualClusters: inside = [] }) => ({
@@ -122,7 +129,10 @@ export function readScope(sent: unknown): ReadScope {
     ...(rest.allowPlatformCli ? { allowPlatformCli: true } : {}),
   }
   const isSet =
-    scope.allowPlatformCli || [scope.projects, scope.clusters, scope.roles, scope.rules].some(one => one?.length)
+    scope.allowPlatformCli ||
+    [scope.projects, scope.readOnlyProjects, scope.secrets, scope.clusters, scope.roles, scope.rules].some(
+      one => one?.length,
+    )
   return isSet ? scope : undefined
 }
 
