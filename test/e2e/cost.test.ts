@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Team } from '../../src/kinds/team.ts'
-import { rows } from '../prove/cost/rows.ts'
-import { proveSlices } from '../prove/cost/slices.ts'
+import { grantRows } from '../prove/cost/grant-rows.ts'
+import { ownRows } from '../prove/cost/rows.ts'
+import { proveRows, proveSlices } from '../prove/cost/slices.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
 
 proveSlices({
@@ -14,17 +15,7 @@ proveSlices({
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
 
-describe('requests that once stalled the server', () => {
-  for (const [what, row] of Object.entries(rows))
-    test(what, { timeout: 600_000 }, async () => {
-      const system = await openSystem()
-      try {
-        assert.equal(await row(system), undefined)
-      } finally {
-        await system.close()
-      }
-    })
-})
+proveRows({ ...ownRows, ...grantRows })
 
 describe('limits of one request', () => {
   let system: System

@@ -1,8 +1,10 @@
 // Tests for slices of the cost prover. `npm run prove` runs it whole.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
+import type { Row } from './rows.ts'
 import { proveCost } from './run.ts'
+import { openSystem } from './system.ts'
 
 /** Each slice is a pattern for the names of its inputs. */
 export function proveSlices(slices: { readonly [what: string]: RegExp }): void {
@@ -14,4 +16,19 @@ export function proveSlices(slices: { readonly [what: string]: RegExp }): void {
       const [slowest] = worst
       context.diagnostic(`${measured} inputs; the longest piece, ${slowest?.what}: ${slowest?.longest.toFixed(0)} ms`)
     })
+}
+
+/** Runs rows, each on a server of its own. */
+export function proveRows(rows: { readonly [what: string]: Row }): void {
+  describe('requests that once stalled the server', () => {
+    for (const [what, row] of Object.entries(rows))
+      test(what, { timeout: 600_000 }, async () => {
+        const system = await openSystem()
+        try {
+          assert.equal(await row(system), undefined)
+        } finally {
+          await system.close()
+        }
+      })
+  })
 }
