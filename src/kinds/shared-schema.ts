@@ -11,7 +11,7 @@ import { teamMatcher, teamOfGroup } from './team-uids.ts'
 
 export const owner = struct('Owner of the object: a user or a team. Defaults to the creator.', {
   user: text('The user who owns it.'),
-  team: text('The team that owns it.'),
+  team: text('The team that owns it.', { maxLength: 253 }),
 })
 
 const accessEntry = struct(
