@@ -46,8 +46,9 @@ export async function apply(
 ): Promise<Document & { created?: boolean }> {
   if (!options.fieldManager)
     throw invalidOptions('PatchOptions', [required('fieldManager', 'is required for apply patch')])
-  const config = checkConfiguration(kind, ref, body.body)
-  rejectManyErrors(kind, config)
+  const sent = checkConfiguration(kind, ref, body.body)
+  rejectManyErrors(kind, sent)
+  const config = withTextStored(kind, sent as unknown as JsonObject) as unknown as Resource
   for (let attempt = 0; ; attempt++) {
     const exists = ctx.store.get(keyOf(kind, ref)) !== undefined
     try {
@@ -148,7 +149,7 @@ function checkConfiguration(kind: Kind, ref: Ref, body: Json): Resource {
     throw badRequest('metadata.managedFields must be nil')
   checkNameOnPath(kind, ref, metadata)
   return {
-    ...withTextStored(kind, body),
+    ...body,
     metadata: { ...metadata, name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) },
   } as unknown as Resource
 }
