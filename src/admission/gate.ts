@@ -55,6 +55,7 @@ async function admit(
   const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
   const uids = uidsFor(dependencies, after, known.uids)
   const added = kind.checkedWhole ? after : await newGrants({ grants: after, uids: uids.kept }, known)
+  if (added.length === 0 && Object.keys(uids.stale).length === 0) return withTeamUids(source, uids.kept)
   const checkGrants = openGrantCheck(dependencies, check)
   await checkGrants(added)
   if (isScoped) return withTeamUids(source, uids.kept)

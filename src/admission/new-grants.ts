@@ -47,10 +47,13 @@ function changedGrants(after: Given, before: Given): readonly Grant[] {
 }
 
 /** For two grants to the same recipient. */
-const isSame = (one: Grant, other: Grant) =>
-  one.type === 'object' && other.type === 'object'
-    ? sameWords(one.verbs, other.verbs) && sameWords(one.subresources, other.subresources)
-    : keyOf(one, '') === keyOf(other, '')
+function isSame(one: Grant, other: Grant): boolean {
+  if (one.type === 'object' && other.type === 'object')
+    return sameWords(one.verbs, other.verbs) && sameWords(one.subresources, other.subresources)
+  if (one.type === 'team' && other.type === 'team') return one.team === other.team
+  if (one.type === 'owner' || other.type === 'owner') return one.type === other.type
+  return keyOf(one, '') === keyOf(other, '')
+}
 const sameWords = (one: readonly string[], other: readonly string[]) =>
   one.length === other.length && one.every((word, index) => word === other[index])
 

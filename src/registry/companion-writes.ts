@@ -3,8 +3,9 @@
 import type { Companion } from '../api/admission.ts'
 import { unavailable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
-import { type JsonObject, type Metadata, type Resource, timestamp } from '../api/object.ts'
+import { type Json, type JsonObject, type Metadata, type Resource, timestamp } from '../api/object.ts'
 import type { Document } from '../api/resources.ts'
+import { isEqual } from '../smd/compare.ts'
 import { type Key, type Op, StoreError } from '../storage/store.ts'
 import { type Context, keyOf } from './context.ts'
 import { newMetadata } from './metadata.ts'
@@ -19,13 +20,15 @@ type Change = { readonly old: Resource; readonly next: Resource | undefined }
 export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
   const companions = () => ctx.admissions.get(kind)?.companions?.(old, next) ?? []
   const { revision } = await ctx.pending.track(kind, commitAll(ctx, [write], companions))
-  if (kind.rights && sharingOf(old) !== sharingOf(next)) ctx.permissionVersions.step(affectedBy(kind, old, next))
+  if (kind.rights && !isEqual(sharingOf(old), sharingOf(next))) ctx.permissionVersions.step(affectedBy(kind, old, next))
   return revision
 }
 
 /** Whom the object grants permissions, and whether it is being deleted. */
-const sharingOf = (object: Resource | undefined) =>
-  object && JSON.stringify([object.spec?.['owner'], object.spec?.['access'], object.metadata.deletionTimestamp])
+const sharingOf = (object: Resource | undefined): Json =>
+  object
+    ? ([object.spec?.['owner'], object.spec?.['access'], object.metadata.deletionTimestamp] as unknown as Json)
+    : null
 
 /** Everybody, if the object is one that others refer to by name, such as a team, and goes. */
 function affectedBy(kind: Kind, old: Resource, next: Resource | undefined): ReadonlySet<string> | undefined {

@@ -12,7 +12,7 @@ export type VisibilityIndex = {
   ready(): Promise<void> | undefined
 }
 
-const pauseMs = 10
+const pauseMs = 50
 
 export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): VisibilityIndex {
   let built: Promise<void> | undefined
