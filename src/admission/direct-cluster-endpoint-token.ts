@@ -7,8 +7,9 @@ import { invalid, invalidValue } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import { timestamp } from '../api/object.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
+import { type NameDependencies, unknownNames } from './unknown-names.ts'
 
-type Dependencies = {
+type Dependencies = NameDependencies & {
   /** The maximum lifetime of a token in seconds (D31). */
   readonly maxTokenTTL: number
   /**
@@ -23,11 +24,11 @@ type Dependencies = {
 
 const defaultTTL = 3600
 
-export const directClusterEndpointTokenAdmission = ({
-  maxTokenTTL,
-  signToken,
-}: Dependencies): Admission<ObjectOf<typeof DirectClusterEndpointToken>> => ({
+export const directClusterEndpointTokenAdmission = (
+  dependencies: Dependencies,
+): Admission<ObjectOf<typeof DirectClusterEndpointToken>> => ({
   answer: async (next, { caller, dryRun, warn }) => {
+    const { maxTokenTTL, signToken } = dependencies
     const ttl = next.spec?.ttl || defaultTTL
     if (ttl > maxTokenTTL)
       throw invalid(DirectClusterEndpointToken, '', [
@@ -36,6 +37,7 @@ export const directClusterEndpointTokenAdmission = ({
     const sent = next.spec?.scope as Scope | undefined
     // A token without a scope gets the scope of its key (D32).
     const scope = sent && Object.keys(sent).length ? sent : caller.scope
+    for (const warning of unknownNames(dependencies, { caller, next: sent })) warn(warning)
     if (dryRun) return next
     const { token, expires } = await signToken(caller, { ttl, scope: scope && withoutDuplicates(scope) })
     warn(

@@ -1,7 +1,7 @@
 // OwnedAccessKey: stores the secret as a digest, shows it once, and revokes tokens when a key gets weaker (D12, D13, D33).
 
 import type { Admission } from '../api/admission.ts'
-import type { Caller } from '../api/caller.ts'
+import type { Caller, Scope } from '../api/caller.ts'
 import { type FieldError, invalid, invalidSecret } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
@@ -10,24 +10,28 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { revokedByKey } from '../kinds/revocation-triggers.ts'
 import { digest } from './digest.ts'
 import { type RotationDependencies, rotateKey } from './key-rotation.ts'
+import { type NameDependencies, unknownNames } from './unknown-names.ts'
 
 type Key = ObjectOf<typeof OwnedAccessKey>
 
-type Dependencies = RotationDependencies & {
-  /** Whether one scope is at most as wide as another (D25). */
-  readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-  /**
-   * Reserves the digest of a key for the object with this uid; undefined if another key has it (D12). The result
-   * releases it.
-   */
-  readonly takeDigest: (caller: Caller, digest: string, uid: string) => (() => void) | undefined
-}
+type Dependencies = RotationDependencies &
+  NameDependencies & {
+    /** Whether one scope is at most as wide as another (D25). */
+    readonly isNoWider: (inner: unknown, outer: unknown) => boolean
+    /**
+     * Reserves the digest of a key for the object with this uid; undefined if another key has it (D12). The result
+     * releases it.
+     */
+    readonly takeDigest: (caller: Caller, digest: string, uid: string) => (() => void) | undefined
+  }
 
 export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<Key> => {
   const { now, random, isNoWider, takeDigest } = dependencies
   return {
     admit: async (next, old, { caller, dryRun, warn }) => {
       const { key: given, ...rest } = next.spec ?? {}
+      const scopes = { caller, next: rest.scope as Scope | undefined, old: old?.spec?.scope as Scope | undefined }
+      for (const warning of unknownNames(dependencies, scopes)) warn(warning)
       if (!given && old) return { object: { ...next, spec: rest } }
       const errors = given ? checkKey(given) : []
       if (errors.length) throw invalid(OwnedAccessKey, next.metadata.name ?? '', errors)

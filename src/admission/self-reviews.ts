@@ -32,7 +32,13 @@ export const selfSubjectReviewAdmission = ({
         groups: [...caller.groups],
         ...(caller.uid ? { uid: caller.uid } : {}),
         ...(caller.extra
-          ? { extra: extraOf({ ...caller.extra, ...confinesOf(caller, ownKeyEnds(caller), now()) }) }
+          ? {
+              extra: extraOf({
+                ...caller.extra,
+                // The key does not belong to an impersonated user.
+                ...(caller.impersonator === undefined ? confinesOf(caller, ownKeyEnds(caller), now()) : {}),
+              }),
+            }
           : {}),
       },
     },
@@ -60,8 +66,8 @@ export const selfSubjectRulesReviewAdmission = ({
 }: RulesDependencies): Admission<ObjectOf<typeof SelfSubjectRulesReview>> => ({
   answer: async (next, { caller }) => {
     if (!next.spec?.namespace) throw badRequest('no namespace on request')
-    const { confinedBy, isPartial, resourceRules, nonResourceRules } = rulesFor(caller, next.spec.namespace)
-    const problems = [...(confinedBy ? [confinedBy] : []), ...(isPartial ? [partial] : [])]
+    const { notes = [], isPartial, resourceRules, nonResourceRules } = rulesFor(caller, next.spec.namespace)
+    const problems = [...notes, ...(isPartial ? [partial] : [])]
     const completeness = problems.length
       ? { incomplete: true, evaluationError: problems.join('; ') }
       : { incomplete: false }

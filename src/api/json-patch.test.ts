@@ -54,7 +54,22 @@ test('an error has the operation, the pointer and the problem, but no value', ()
   assert.equal(error.index, 1)
   assert.equal(error.pointer, '/spec')
   assert.equal(error.message, 'operation 1 at "/spec": the value is different')
-  assert.equal(failure({}, [{ op: 'add', path: '/a/b', value: 1 }]).problem, 'the path does not exist')
+  assert.equal(failure({}, [{ op: 'remove', path: '/a' }]).problem, 'the path does not exist')
+})
+
+test('an error below a missing parent names the parent, and the operation that adds it', () => {
+  const missing = (path: string, op = 'add') =>
+    failure({ spec: { x: {} } }, [{ op, path, from: '/spec/x', value: 1 }]).problem
+  const hint = (path: string, value: string) =>
+    `the parent "${path}" does not exist; add it first with {"op":"add","path":"${path}","value":${value}}`
+  assert.equal(missing('/a/b'), hint('/a', '{}'))
+  assert.equal(missing('/spec/a~1b/c/d'), hint('/spec/a~1b', '{}'))
+  assert.equal(missing('/spec/list/-'), hint('/spec/list', '[]'))
+  assert.equal(missing('/spec/list/0/name'), hint('/spec/list', '[]'))
+  assert.equal(missing('/a/b', 'copy'), hint('/a', '{}'))
+  assert.equal(missing('/a/b', 'move'), hint('/a', '{}'))
+  for (const op of ['remove', 'replace', 'test']) assert.equal(missing('/a/b', op), 'the parent "/a" does not exist')
+  assert.equal(missing(`/${'x'.repeat(300)}/b`), 'a parent of the path does not exist')
 })
 
 test('distinguishes malformed patches from failed ones', () => {

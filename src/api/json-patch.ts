@@ -1,5 +1,5 @@
 // Applies JSON Patch (RFC 6902) without changing the document (D5).
-import { parsePointer } from './json-pointer.ts'
+import { formatPointer, parsePointer } from './json-pointer.ts'
 import { type Draft, emptyMap, isObject, type Json } from './object.ts'
 
 export type PatchOp = 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test'
@@ -120,13 +120,28 @@ function spend(run: Run, units: number): void {
 }
 
 function find(run: Run, steps: readonly string[]): Json {
-  return steps.reduce((parent, step) => child(run, parent, step), run.root)
+  return steps.reduce((parent, _, depth) => child(run, parent, steps, depth), run.root)
 }
 
-function child(run: Run, parent: Json, step: string): Json {
+/** The value at `steps[depth]` of a container. `adds`: the operation adds a value below it. */
+function child(run: Run, parent: Json, steps: readonly string[], depth: number, adds = false): Json {
+  const step = steps[depth] as string
   if (Array.isArray(parent)) return (parent as readonly Json[])[position(run, parent.length - 1, step)] as Json
   if (!isObject(parent)) return fail(run, NO_PARENT)
-  return Object.hasOwn(parent, step) ? (parent[step] as Json) : fail(run, 'the path does not exist')
+  if (Object.hasOwn(parent, step)) return parent[step] as Json
+  return fail(run, depth === steps.length - 1 ? 'the path does not exist' : missingParent(steps, depth, adds))
+}
+
+const MAX_SHOWN = 256
+
+/** RFC 6902 does not create parents, so the message names the operation that does. */
+function missingParent(steps: readonly string[], depth: number, adds: boolean): string {
+  const path = formatPointer(steps.slice(0, depth + 1))
+  if (path.length > MAX_SHOWN) return 'a parent of the path does not exist'
+  const problem = `the parent ${JSON.stringify(path)} does not exist`
+  if (!adds) return problem
+  const value = /^(?:0|-)$/.test(steps[depth + 1] ?? '') ? [] : {}
+  return `${problem}; add it first with ${JSON.stringify({ op: 'add', path, value })}`
 }
 
 function position(run: Run, last: number, step: string): number {
@@ -150,11 +165,11 @@ function claim<T extends Container>(run: Run, container: T): T {
 }
 
 /** The parent of the last step. Copies it and its ancestors if needed. */
-function ownedParent(run: Run, steps: readonly string[]): Container {
+function ownedParent(run: Run, steps: readonly string[], adds = false): Container {
   let container = owned(run, run.root)
   run.root = container
-  for (const step of steps.slice(0, -1)) {
-    const next = owned(run, child(run, container, step))
+  for (const [depth, step] of steps.slice(0, -1).entries()) {
+    const next = owned(run, child(run, container, steps, depth, adds))
     ;(container as Draft)[step] = next
     container = next
   }
@@ -167,7 +182,7 @@ function add(run: Run, steps: readonly string[], value: Json): void {
     run.root = value
     return
   }
-  const parent = ownedParent(run, steps)
+  const parent = ownedParent(run, steps, true)
   if (!Array.isArray(parent)) parent[step] = value
   else {
     const index = step === '-' ? parent.length : position(run, parent.length, step)
@@ -180,7 +195,7 @@ function remove(run: Run, steps: readonly string[]): void {
   const step = steps.at(-1)
   if (step === undefined) fail(run, 'the whole document cannot be removed')
   const parent = ownedParent(run, steps)
-  child(run, parent, step)
+  child(run, parent, steps, steps.length - 1)
   if (!Array.isArray(parent)) delete parent[step]
   else {
     spend(run, (parent.length - Number(step)) / 16)
@@ -195,7 +210,7 @@ function replace(run: Run, steps: readonly string[], value: Json): void {
     return
   }
   const parent = ownedParent(run, steps)
-  child(run, parent, step)
+  child(run, parent, steps, steps.length - 1)
   ;(parent as Draft)[step] = value
 }
 

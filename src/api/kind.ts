@@ -102,6 +102,8 @@ type Names = {
   /** The server records when somebody last read the data of an object (D35). */
   readonly keepsLastRead: boolean
   readonly stored: boolean
+  /** For a kind that is not stored: its objects have an identity all the same, with the metadata rules of stored kinds and an optional name. */
+  readonly hasIdentity: boolean
   readonly served: boolean
   readonly columns: readonly Column[]
   /** A valid object of the kind, for the documentation and the conformance suite. */
@@ -147,6 +149,7 @@ type Optional =
   | 'checkedWhole'
   | 'keepsLastRead'
   | 'stored'
+  | 'hasIdentity'
   | 'served'
   | 'columns'
 
@@ -182,6 +185,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(
     checkedWhole: false,
     keepsLastRead: false,
     stored: true,
+    hasIdentity: false,
     served: true,
     columns: [],
     ...(definition as unknown as Partial<Kind> &

@@ -12,11 +12,24 @@ export type Target = {
 }
 
 export type Question =
-  | { readonly verb: string; readonly target: Target }
+  | {
+      readonly verb: string
+      readonly target: Target
+      /** The response shows only metadata of the objects: PartialObjectMetadata, or a Table without objects. */
+      readonly metadataOnly?: true
+    }
   | { readonly verb: string; readonly path: string }
 
-/** `reason` is for people. `byScope`: the scope of the access key excludes the request, whatever its owner may do. */
-export type Decision = { readonly allowed: boolean; readonly reason: string; readonly byScope?: true }
+/**
+ * `reason` is for people. `byScope`: the scope of the access key excludes the request, whatever its owner may do.
+ * `allowsMetadata`: it would cover the same request for metadata only.
+ */
+export type Decision = {
+  readonly allowed: boolean
+  readonly reason: string
+  readonly byScope?: true
+  readonly allowsMetadata?: true
+}
 
 /** Whether a change may have changed the permissions of a caller. */
 export type Affects = (caller: Caller) => boolean
@@ -83,8 +96,8 @@ export type BoundRules = {
 
 /** The permissions of a caller in a namespace, as rules. */
 export type Rules = {
-  /** Why the caller may have fewer permissions than the rules. */
-  readonly confinedBy?: string
+  /** Permissions that rules cannot express. */
+  readonly notes?: readonly string[]
   /** Set if the caller has more rules, which this list leaves out because it is limited. */
   readonly isPartial?: true
   readonly resourceRules: readonly {

@@ -18,7 +18,6 @@ import {
   keyEndsWith,
   renewalsWith,
 } from '../auth/authn/authenticate.ts'
-import { ownKeyWith } from '../auth/authn/denied-key-details.ts'
 import { openTeamIndex, type TeamIndex } from '../auth/authn/team-index.ts'
 import { type Authorizer, openAuthorizer } from '../auth/authz/authorize.ts'
 import { repairBuiltIns } from '../auth/authz/bootstrap-roles.ts'
@@ -37,7 +36,7 @@ import { SharedSecret } from '../kinds/shared-secret.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
-import { namespacesInUse } from '../registry/virtual-kinds.ts'
+import { isNamespaceInUse, namespacesInUse } from '../registry/virtual-kinds.ts'
 import type { InternalWrite } from '../serving/audit-internal.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openSealer, type SealContext, type SealError, type Sealer } from '../storage/encryption.ts'
@@ -68,7 +67,6 @@ export type ApiServer = {
   readonly warningFor: (caller: Caller) => string | undefined
   /** Expiry in milliseconds of the keys that somebody has to renew. */
   readonly renewals: () => Iterable<number>
-  readonly ownKey: ReturnType<typeof ownKeyWith>
   /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
   readonly permissionVersions: PermissionVersions
@@ -172,6 +170,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     listVersions: async selection =>
       (await registry.internalClient.list(SecretVersion, selection)).items.map(({ object }) => object),
     namespacesInUse: () => namespacesInUse({ store: storage.store, kinds }),
+    isNamespaceInUse: namespace => isNamespaceInUse({ store: storage.store, kinds }, namespace),
   }
   const registry: Registry = openRegistry({
     kinds,
@@ -274,7 +273,6 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     lastActivity,
     warningFor: expiryWarnings({ keyIndex, now, lastActivity }),
     renewals: renewalsWith({ keyIndex, lastActivity, isLive }),
-    ownKey: ownKeyWith({ ends: accessKeys.ownKeyEnds, now }),
     ready,
     stop: () => {
       for (const one of [keyIndex, teams, rbac, signingKeys]) one.stop()

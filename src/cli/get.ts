@@ -97,9 +97,12 @@ function fail(failures: readonly unknown[]): void {
   if (failures.length) throw new SeveralErrors(failures)
 }
 
-/** Tables of secrets use table rows, which do not count as reading the secret (D35). */
-export const sourceOf = (session: Session, { keepsLastRead }: Kind, { output }: Pick<GetFlags, 'output'>) =>
-  keepsLastRead && output !== 'json' && output !== 'yaml' ? session.rows : session.resources
+/**
+ * Tables use table rows. They do not count as reading a secret (D35), and the scope role platform-cli allows them and no
+ * objects (D25).
+ */
+export const sourceOf = (session: Session, { group }: Kind, { output }: Pick<GetFlags, 'output'>) =>
+  group === 'management.platform.sh' && output !== 'json' && output !== 'yaml' ? session.rows : session.resources
 
 async function showValue(io: Io, flags: GetFlags, kind: Kind, names: readonly string[]): Promise<number> {
   const { getSecret } = await import('./secrets/get.ts')

@@ -13,7 +13,7 @@ import type { InflightLimits, Traffic } from '../serving/inflight-limits.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Credentials } from './auth/authenticator.ts'
-import { noLongerValid, type Principal } from './auth/principal.ts'
+import { noLongerValid, type Principal, RejectedToken } from './auth/principal.ts'
 import type { Revocations } from './auth/revocations.ts'
 import { UnknownAccessKey } from './auth/token-review-cache.ts'
 import type { ActiveRequests } from './proxy/active-requests.ts'
@@ -169,18 +169,20 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
       principal = await credentials.principalOf(request)
       revoked = revocations.revokedReason(principal)
     }
-    const { caller, keyUid, jti } = principal
-    exchange.auditContext = audit.begin(exchange, question, revoked === undefined ? caller : undefined)
+    exchange.auditContext = audit.begin(exchange, question, revoked === undefined ? principal.caller : undefined)
     exchange.auditContext.noted = {
-      'platform.sh/place': describeTarget(route.target),
-      'platform.sh/access-key-uid': keyUid,
-      ...(jti === undefined ? {} : { 'platform.sh/token': jti }),
-      ...(revoked === undefined ? {} : rejectedCredential(caller)),
+      ...credentialNotes(route, principal),
+      ...(revoked === undefined ? {} : rejectedCredential(principal.caller)),
     }
     if (revoked !== undefined) throw noLongerValid(principal, revoked)
     return principal
   } catch (error) {
     exchange.auditContext ??= audit.begin(exchange, question, undefined)
+    if (error instanceof RejectedToken)
+      exchange.auditContext.noted = {
+        ...credentialNotes(route, error.holder),
+        ...rejectedCredential(error.holder.caller),
+      }
     if (error instanceof UnknownAccessKey) {
       const address = guard.addressOf(request)
       checkGuess(guard, address)
@@ -189,6 +191,12 @@ async function authenticate(options: GatewayOptions, exchange: Exchange, route: 
     throw error
   }
 }
+
+const credentialNotes = ({ target }: Route, { keyUid, jti }: Pick<Principal, 'keyUid' | 'jti'>) => ({
+  'platform.sh/place': describeTarget(target),
+  'platform.sh/access-key-uid': keyUid,
+  ...(jti === undefined ? {} : { 'platform.sh/token': jti }),
+})
 
 /** The scope is checked before the existence of the target (D33). */
 function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller, jti }: Principal): void {

@@ -1,15 +1,7 @@
 // Authenticates and authorizes each request, and authorizes open watches again (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import {
-  type ApiError,
-  type Cause,
-  conflict,
-  forbidden,
-  forbiddenPath,
-  notFound,
-  permissionsChanged,
-} from '../api/errors.ts'
+import { type ApiError, conflict, forbidden, forbiddenPath, notFound, permissionsChanged } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Selection, TargetCheck, WriteCheck } from '../api/resources.ts'
@@ -30,8 +22,6 @@ export type Access = {
   readonly audit: Audit
   /** A warning for the client, for example that its key expires soon. */
   readonly warningFor: (caller: Caller) => string | undefined
-  /** Details about the key in a refusal; undefined: none. */
-  readonly ownKey: (caller: Caller, question: Question) => readonly Cause[] | undefined
   readonly permissionVersions: PermissionVersions
   /** Whether the key of a caller is still valid, and gives the same identity. */
   readonly isCurrent: (caller: Caller) => boolean
@@ -75,7 +65,7 @@ function authResultOf(
     auditContext.reason = verdict.reason
   }
   if (verdict.answer !== 'no') return { caller, verdict }
-  throw caller ? refusal(access, caller, question, { ...verdict, find }) : missingKey()
+  throw caller ? refusal(caller, question, { ...verdict, find }) : missingKey()
 }
 
 /** Whose key it is. Unknown ones are counted by where they come from, and refused there after too many. */
@@ -109,33 +99,29 @@ function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller 
   return impersonate(caller, request.headers, question => authorizer.decide(caller, question))
 }
 
-type Refusal = { readonly reason: string; readonly byScope?: true; readonly find: KindFinder }
+type Refusal = Pick<Extract<Verdict, { answer: 'no' }>, 'reason' | 'byScope' | 'allowsMetadata'> & {
+  readonly find: KindFinder
+}
 
-function refusal({ ownKey }: Access, caller: Caller, question: Question, { reason, byScope, find }: Refusal): ApiError {
+function refusal(
+  { username }: Caller,
+  question: Question,
+  { reason, byScope, allowsMetadata, find }: Refusal,
+): ApiError {
   const because = reason ? `: ${reason}` : ''
-  const { username } = caller
-  const causes = byScope ? [...scopeCauses(caller, reason), ...(ownKey(caller, question) ?? [])] : undefined
+  // For programs. Only SelfSubjectReview describes the key, and only to its holder (D25).
+  const causes = byScope ? [{ reason: 'KeyScopeDenied', message: reason }] : undefined
   if ('path' in question)
     return forbiddenPath(`User "${username}" cannot ${question.verb} path "${question.path}"${because}`, causes)
   const { group, resource, subresource, namespace, name = '' } = question.target
   const kind = find(group, 'v1', resource)
-  if (kind?.ownerOnly && name !== '') return notFound(kind, name)
+  // The answer to a request for more than metadata is the same for every name, so it need not hide that the object exists.
+  if (kind?.ownerOnly && name !== '' && !allowsMetadata) return notFound(kind, name)
   const what = subresource ? `${resource}/${subresource}` : resource
   const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope'
   const why = `User "${username}" cannot ${question.verb} resource "${what}" in API group "${group}" ${where}${because}`
   return forbidden({ group, plural: resource, kind: resource }, name, why, causes)
 }
-
-/** For programs: the key's scope was the reason, and which key it was. An impersonated user does not hold the key (D25). */
-const scopeCauses = ({ key, username, impersonator }: Caller, message: string): readonly Cause[] => [
-  { reason: 'KeyScopeDenied', message },
-  ...(key === undefined || impersonator !== undefined
-    ? []
-    : [
-        { reason: 'KeyName', message: key },
-        { reason: 'KeyOwner', message: username },
-      ]),
-]
 
 export type AuthorizedWatch = {
   /** The part of a selection that follows the caller's rights. */

@@ -9,6 +9,12 @@ export type View = {
   readonly version: 'v1' | 'v1beta1'
 }
 
+export type Shape = 'object' | 'list' | 'watch'
+
+export function shapeOf(verb: string): Shape {
+  return verb === 'watch' ? 'watch' : verb === 'list' || verb === 'deletecollection' ? 'list' : 'object'
+}
+
 export const plain: View = { format: 'json', as: 'object', version: 'v1' }
 
 const formats: ReadonlyMap<string, View['format']> = new Map([
@@ -19,10 +25,14 @@ const formats: ReadonlyMap<string, View['format']> = new Map([
 ])
 const accepted = ['application/json', 'application/yaml']
 
+/** The common headers, which need no parsing. */
+export const isPlain = (accept: string | undefined): boolean =>
+  accept === undefined || accept === '' || accept === 'application/json' || accept === '*/*'
+
 /** The first entry we can answer; entries we cannot are passed over, as in protobuf,json. */
-export function negotiate(accept: string | undefined, shape: 'object' | 'list' | 'watch'): View {
-  if (accept === undefined || accept === '' || accept === 'application/json' || accept === '*/*') return plain
-  for (const entry of entries(accept)) {
+export function negotiate(accept: string | undefined, shape: Shape): View {
+  if (isPlain(accept)) return plain
+  for (const entry of entries(accept ?? '')) {
     const view = read(entry)
     if (view && fits(view, shape)) return view
   }
@@ -56,7 +66,7 @@ function read({ type, parameters }: Entry): View | undefined {
     : undefined
 }
 
-function fits(view: View, shape: 'object' | 'list' | 'watch'): boolean {
+function fits(view: View, shape: Shape): boolean {
   if (shape === 'watch') return view.format === 'json' && view.as !== 'PartialObjectMetadataList'
   if (view.as === 'PartialObjectMetadata') return shape === 'object'
   return view.as !== 'PartialObjectMetadataList' || shape === 'list'

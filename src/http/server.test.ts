@@ -44,7 +44,6 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
     permissionVersions: { current: () => 0, isAffected: () => false, step: () => {} },
     permissionsChanged: () => () => {},
     warningFor: () => undefined,
-    ownKey: () => undefined,
     audit: { begin: () => ({}), started: () => {}, complete: () => {}, failure: undefined },
   } as unknown as ServerOptions['access']
   const handle = requestHandler({

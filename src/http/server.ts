@@ -21,7 +21,8 @@ import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import { type Access, type AuthResult, authorize, reauthorize, reauthorizeWatch, writeCheck } from './auth-filter.ts'
 import { refuse } from './error-response.ts'
-import { negotiate, type View } from './negotiate.ts'
+import { withView } from './metadata-only.ts'
+import { negotiate, shapeOf, type View } from './negotiate.ts'
 import { noteOf } from './note-read.ts'
 import { timeoutOf } from './options.ts'
 import { redactResponse } from './redact-response.ts'
@@ -119,7 +120,9 @@ async function handle(
   if (options.loopbackOnly && !isLoopback(exchange.request.headers.host))
     throw misdirected('this listener accepts only the Host localhost, 127.0.0.1 or [::1]')
   const parsed = read(exchange)
-  const question = parsed?.question ?? { verb: exchange.method.toLowerCase(), path: exchange.path }
+  const question = parsed
+    ? withView(parsed.question, exchange)
+    : { verb: exchange.method.toLowerCase(), path: exchange.path }
   const authResult = authorize(options.access, exchange, question, find)
   seen.caller = authResult.caller
   if (!parsed) return servePage(options.rootPages, exchange.path, exchange)
@@ -131,7 +134,7 @@ async function handle(
   const recorded = isStrict(options, exchange, info) ? exchange.auditContext : undefined
   if (recorded && !(await mayBegin(options.access.audit, recorded)))
     throw unavailable('the audit log is not writable, so writes are rejected; retry later')
-  const view = negotiate(exchange.request.headers.accept, shapeOf(info))
+  const view = negotiate(exchange.request.headers.accept, shapeOf(info.verb))
   const leave = options.limits.enter(
     caller.impersonator ?? caller.username,
     info.verb === 'get' || info.verb === 'list' ? 'read' : info.verb === 'watch' ? 'watch' : 'write',
@@ -269,10 +272,6 @@ const isRead = ({ verb }: ResourceInfo) => verb === 'get' || verb === 'list'
 
 /** Reads are answered from memory, unless they wait for a version: no timer needed. */
 const isQuick = (info: ResourceInfo, { query }: Exchange) => isRead(info) && !query.has('resourceVersion')
-
-function shapeOf({ verb }: ResourceInfo): 'object' | 'list' | 'watch' {
-  return verb === 'watch' ? 'watch' : verb === 'list' || verb === 'deletecollection' ? 'list' : 'object'
-}
 
 async function servePage(page: Page, path: string, exchange: Exchange): Promise<void> {
   if (exchange.method !== 'GET')

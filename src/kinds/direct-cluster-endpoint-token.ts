@@ -34,6 +34,7 @@ export const DirectClusterEndpointToken: KindOf<Token> = defineKind({
   status,
   verbs: ['create'],
   stored: false,
+  hasIdentity: true,
   grants: () => [{ type: 'credential', field: 'spec.scope' }],
   validate: next => checkScope(next.spec?.scope as Scope),
   sample: { apiVersion: 'management.platform.sh/v1', kind: 'DirectClusterEndpointToken', spec: { ttl: 600 } },

@@ -34,9 +34,9 @@ test('reports impossible names in every field of a scope', () => {
   for (const { message } of errors) assert.match(message, right)
 })
 
-test('accepts gateway names, wildcards and empty values', () => {
+test('accepts gateway names and wildcards, and empty values of optional fields', () => {
   const scope: Scope = {
-    clusters: [{ cluster: 'p' }, { cluster: 'eu-1.prod' }, { cluster: '*' }, { cluster: '' }, {}],
+    clusters: [{ cluster: 'p' }, { cluster: 'eu-1.prod' }, { cluster: '*' }],
     virtualClusters: [{ project: '*', virtualCluster: `v${'x'.repeat(252)}` }],
     rules: [{ cluster: '*' }, { cluster: '' }, {}],
   }
@@ -54,7 +54,41 @@ test('accepts stored impossible names, rejects new ones', () => {
   )
 })
 
+test('accepts a stored entry that can never match, until it changes', () => {
+  const old: Scope = {
+    spaces: [{ space: 'a' }],
+    roles: [{ role: 'workspace' }],
+    rules: [{ virtualClusters: [{ name: 'dev' }] }],
+  }
+  assert.deepEqual(checkScope(old, old), [])
+  assert.equal(checkScope(old).length, 3)
+  assert.equal(checkScope({ ...old, roles: [{ role: 'workspace', projects: ['web'] }] }, old).length, 1)
+})
+
+test('wildcards must not overlap, in any order', () => {
+  const errors = (...resources: string[]) =>
+    checkScope({ rules: [{ resources: [{ group: 'g', resources }] }] }).map(({ message }) => message.split('"')[1])
+  assert.deepEqual(errors('*', 'a'), ['a'])
+  assert.deepEqual(errors('a/x', '*'), ['a/x'])
+  assert.deepEqual(errors('a/*', 'a/x'), ['a/x'])
+  assert.deepEqual(errors('*/x', 'a/x'), ['a/x'])
+  assert.deepEqual(errors('*/*', 'a/x'), ['a/x'])
+  assert.deepEqual(errors('*/x', 'a/*'), ['*/x'])
+  assert.deepEqual(errors('a/*', 'a/*'), ['a/*', 'a/*'])
+  for (const fine of [
+    ['a', 'a'],
+    ['a', 'a/*'],
+    ['a/*', 'b/*'],
+    ['*/x', '*/y'],
+    ['*/*', 'a'],
+    ['*/x', 'a/y', 'a'],
+  ])
+    assert.deepEqual(errors(...fine), [], fine.join())
+})
+
 test('stops at the maximum number of errors', () => {
   const clusters = Array.from({ length: 10_000 }, (_, at) => ({ cluster: `A${at}` }))
   assert.ok(checkScope({ clusters }).length < 200)
+  const resources = ['*', ...clusters.map(({ cluster }) => cluster)]
+  assert.ok(checkScope({ rules: [{ resources: [{ group: 'g', resources }] }] }).length < 200)
 })

@@ -1,98 +1,79 @@
-// Validates scopes beyond their schema: contradictory rules (SPEC §2.8.1) and impossible names.
+// Validates scopes beyond their schema: entries that can never match are errors (D25).
 
-import type { Scope, ScopeRule } from '../api/caller.ts'
-import { type FieldError, invalidValue, isEnough, required } from '../api/errors.ts'
+import type { Scope, ScopeRole, ScopeSecret } from '../api/caller.ts'
+import { type FieldError, invalidValue, isEnough, notSupported, required } from '../api/errors.ts'
 import { isTargetName } from '../api/names.ts'
-import { isPathPattern } from './rbac.ts'
+import { checkRule, rightName } from './scope-rule-validation.ts'
 
-/** Accepts names that `old` has in the same field, so that a stored scope stays updatable. */
-export function checkScope(scope: Scope | undefined, old?: Scope): FieldError[] {
-  const errors = [...checkNames(scope, old), ...checkSecrets(scope, old)]
-  for (const [index, rule] of (scope?.rules ?? []).entries()) {
-    if (isEnough(errors)) break
-    const at = `spec.scope.rules[${index}]`
-    for (const url of rule.nonResourceURLs ?? [])
-      if (!isPathPattern(url) && !isEnough(errors))
-        errors.push(
-          invalidValue(`${at}.nonResourceURLs`, url, 'a wildcard must be the whole last path segment, as in /logs/*'),
-        )
-    for (const [position, one] of (rule.resources ?? []).entries())
-      if (!isEnough(errors)) errors.push(...checkResources(one, `${at}.resources[${position}]`))
-  }
-  return errors
-}
+export const scopeRoles = ['agent', 'metrics-reader', 'platform-cli'] as const
+export type ScopeRoleName = (typeof scopeRoles)[number]
 
-function checkNames(scope: Scope | undefined, old: Scope | undefined): FieldError[] {
-  const kept = new Set(Array.from(namesIn(old), ({ kind, value }) => `${kind} ${value}`))
+/** Accepts entries that `old` has in the same list, so that a stored scope stays updatable. */
+export function checkScope(scope: Scope = {}, old: Scope = {}): FieldError[] {
   const errors: FieldError[] = []
-  for (const { kind, at, value } of namesIn(scope)) {
-    if (isEnough(errors)) break
-    // An empty value is the same as an absent one.
-    if (value === '' || value === '*' || isTargetName(value) || kept.has(`${kind} ${value}`)) continue
-    const right = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
-    errors.push(invalidValue(`spec.scope.${at}`, value, right))
+  const each = <T>(field: keyof Scope, check: (entry: T, at: string) => readonly FieldError[]) => {
+    const entries = (scope[field] ?? []) as readonly T[]
+    if (entries.length === 0) return
+    const kept = new Set(((old[field] ?? []) as readonly T[]).map(one => JSON.stringify(one)))
+    for (const [index, entry] of entries.entries()) {
+      if (isEnough(errors)) return
+      if (!kept.has(JSON.stringify(entry))) errors.push(...check(entry, `spec.scope.${field}[${index}]`))
+    }
   }
+  for (const [field, names] of Object.entries(targets))
+    each<Names>(field as keyof Scope, (entry, at) => checkNames(entry, names, at))
+  each('roles', checkRole)
+  each('rules', checkRule)
+  each('secrets', checkSecret)
   return errors
 }
 
-/** An entry names one secret, without wildcards. Others could never match. */
-function checkSecrets(scope: Scope | undefined, old: Scope | undefined): FieldError[] {
-  const kept = new Set(old?.secrets?.map(one => JSON.stringify(one)))
+type Names = { readonly [name: string]: unknown }
+
+/** The names that an entry needs in order to match, with what they are. */
+const targets = {
+  projects: { project: 'name of the project' },
+  spaces: { project: 'name of the project of the space', space: 'name of the space' },
+  virtualClusters: {
+    project: 'name of the project of the virtual cluster',
+    virtualCluster: 'name of the virtual cluster',
+  },
+  clusters: { cluster: 'name of the cluster' },
+} as const
+
+function checkNames(entry: Names, names: { readonly [name: string]: string }, at: string): FieldError[] {
+  return Object.entries(names).flatMap(([name, what]) => checkName(entry[name], `${at}.${name}`, what))
+}
+
+function checkName(value: unknown, at: string, what: string): FieldError[] {
+  if (value === undefined || value === '') return [required(at, `the ${what}, or * for all`)]
+  return value === '*' || isTargetName(value as string) ? [] : [invalidValue(at, value, rightName)]
+}
+
+function checkRole({ role = '', projects = [], virtualClusters = [] }: ScopeRole, at: string): FieldError[] {
   const errors: FieldError[] = []
-  for (const [index, entry] of (scope?.secrets ?? []).entries()) {
-    if (isEnough(errors)) break
-    if (kept.has(JSON.stringify(entry))) continue
-    const at = `spec.scope.secrets[${index}]`
-    const { namespace = '', project = '', name = '' } = entry
-    if (!name) errors.push(required(`${at}.name`, 'the name of one secret'))
-    if (!namespace === !project)
-      errors.push(
-        invalidValue(at, entry, 'must have a namespace for a SharedSecret, or a project for a ProjectSecret, not both'),
-      )
-    for (const [key, value] of Object.entries({ namespace, project, name }))
-      if (value && !isTargetName(value))
-        errors.push(invalidValue(`${at}.${key}`, value, 'must be one name of lower-case letters, digits, - and .'))
-  }
+  if (!role) errors.push(required(`${at}.role`, `one of ${scopeRoles.join(', ')}`))
+  else if (!(scopeRoles as readonly string[]).includes(role)) errors.push(notSupported(`${at}.role`, role, scopeRoles))
+  for (const [field, names, what] of [
+    ['projects', projects, 'name of a project'],
+    ['virtualClusters', virtualClusters, 'name of a virtual cluster'],
+  ] as const)
+    for (const [index, name] of names.entries())
+      if (!isEnough(errors)) errors.push(...checkName(name, `${at}.${field}[${index}]`, what))
   return errors
 }
 
-type Named = { readonly kind: string; readonly at: string; readonly value: string }
-
-function* namesIn(scope: Scope = {}): Generator<Named> {
-  for (const field of ['projects', 'spaces', 'virtualClusters', 'clusters'] as const)
-    for (const [index, entry] of (scope[field] ?? []).entries())
-      for (const [key, value] of Object.entries(entry))
-        if (typeof value === 'string') yield { kind: `${field} ${key}`, at: `${field}[${index}].${key}`, value }
-  for (const [index, { projects = [] }] of (scope.roles ?? []).entries())
-    for (const [position, value] of projects.entries())
-      yield { kind: 'roles', at: `roles[${index}].projects[${position}]`, value }
-  for (const [index, { cluster = '' }] of (scope.rules ?? []).entries())
-    yield { kind: 'rules', at: `rules[${index}].cluster`, value: cluster }
-}
-
-type Resources = NonNullable<ScopeRule['resources']>[number]
-
-function checkResources({ resources = [], resourceNames = [] }: Resources, at: string): FieldError[] {
+/** An entry names one secret, without wildcards. */
+function checkSecret(entry: ScopeSecret, at: string): FieldError[] {
+  const { namespace = '', project = '', name = '' } = entry
   const errors: FieldError[] = []
-  if (resourceNames.length && resources.length === 0)
-    errors.push(required(`${at}.resources`, 'required with resourceNames'))
-  const times = new Map<string, number>()
-  for (const one of resources) times.set(patternOf(one), (times.get(patternOf(one)) ?? 0) + 1)
-  for (const one of resources) {
-    if (isEnough(errors)) break
-    const own = patternOf(one)
-    if (wildcardsOver(own).some(pattern => (times.get(pattern) ?? 0) > (pattern === own ? 1 : 0)))
-      errors.push(
-        invalidValue(`${at}.resources`, one, 'is covered by another entry; entries with wildcards must not overlap'),
-      )
-  }
+  if (!name) errors.push(required(`${at}.name`, 'the name of one secret'))
+  if (!namespace === !project)
+    errors.push(
+      invalidValue(at, entry, 'must have a namespace for a SharedSecret, or a project for a ProjectSecret, not both'),
+    )
+  for (const [key, value] of Object.entries({ namespace, project, name }))
+    if (value && !isTargetName(value))
+      errors.push(invalidValue(`${at}.${key}`, value, 'must be one name of lower-case letters, digits, - and .'))
   return errors
-}
-
-const patternOf = (one: string) => one.split('/', 2).join('/')
-
-/** The wildcard patterns that cover an entry. Uses a lookup, because a body may have very many entries. */
-function wildcardsOver(one: string): string[] {
-  const [kind, sub] = one.split('/')
-  return sub === undefined ? ['*'] : ['*', `*/${sub}`, `${kind}/*`, '*/*']
 }

@@ -39,10 +39,8 @@ const target = (description: string, fields: readonly string[]) =>
 const role = struct(
   'A managed permission, optionally limited to projects or virtual clusters.',
   {
-    role: oneOf(
-      ['agent', 'vcluster', 'network-peer', 'platform-cli', 'workspace', 'metrics-writer', 'metrics-reader'],
-      'Name of the role.',
-    ),
+    // Not an enum: stored keys may have other roles, which grant nothing, and stay updatable (D23).
+    role: text('Name of the role: agent, metrics-reader or platform-cli.'),
     projects: list(text(''), 'Projects that the role is limited to.'),
     virtualClusters: list(text(''), 'Virtual clusters that the role is limited to.'),
   },
@@ -126,12 +124,9 @@ export const scope = struct(
     ),
     clusters: list(target('A cluster.', ['cluster']), 'Clusters that may be accessed.'),
     rules: list(rule, 'Deprecated: use projects, spaces and virtualClusters.', { deprecated: true }),
-    allowPlatformCli: flag(
-      'Deprecated: use the role platform-cli. Allows the read-only requests that the command line needs.',
-      {
-        deprecated: true,
-      },
-    ),
+    allowPlatformCli: flag('Deprecated: use the role platform-cli, which is the same.', {
+      deprecated: true,
+    }),
   },
   [],
   closed,

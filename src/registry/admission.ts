@@ -61,7 +61,7 @@ async function runChecks(ctx: Context, { kind, next, old, errors, request }: Inp
   const prepared = shaped && kind.prepare ? kind.prepare(tidy, old) : tidy
   const all = [
     ...errors,
-    ...(kind.stored ? checkMetadata(kind, prepared.metadata, request.warn) : []),
+    ...(kind.stored || kind.hasIdentity ? checkMetadata(kind, prepared.metadata, request.warn) : []),
     ...(old ? checkMetadataChange(prepared.metadata, old.metadata) : []),
     ...(shaped ? (kind.validate?.(prepared, old) ?? []) : []),
   ]

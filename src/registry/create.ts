@@ -29,7 +29,7 @@ export async function create(
   const space = spaceOf(kind, namespace)
   checkSent(kind, object.metadata, space)
   if (!kind.stored) {
-    const next = withoutStatus(object)
+    const next = withoutStatus(kind.hasIdentity ? { ...object, metadata: identify(ctx, object.metadata) } : object)
     const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
     const answer = ctx.admissions.get(kind)?.answer
     return documentOf(answer ? await answer(admitted.object, request) : admitted.object)
@@ -54,6 +54,17 @@ export async function create(
       if (attempt >= 7) throw nameNotGenerated(kind, name)
     }
   }
+}
+
+/** The metadata of an object that is not stored: as for a new object, without what only stored ones have. */
+function identify(ctx: Context, sent: Metadata): Metadata {
+  const { generation: _, ...metadata } = newMetadata(sent, {
+    namespace: '',
+    uid: ctx.uuid(),
+    now: timestamp(ctx.now()),
+  })
+  const { name, generateName } = metadata
+  return name || !generateName ? metadata : { ...metadata, name: generate(generateName, ctx.random) }
 }
 
 type New = {

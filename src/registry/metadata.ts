@@ -48,7 +48,7 @@ export function nextMetadata(sent: Metadata, old: Metadata): Metadata {
 
 export function checkMetadata(kind: Kind, next: Metadata, warn: (text: string) => void): FieldError[] {
   return [
-    ...checkName(next, kind.nameRule),
+    ...checkName(next, kind),
     ...(kind.namespaced
       ? dnsLabel(next.namespace ?? '').map(problem => invalidValue('metadata.namespace', next.namespace ?? '', problem))
       : []),
@@ -59,12 +59,12 @@ export function checkMetadata(kind: Kind, next: Metadata, warn: (text: string) =
   ]
 }
 
-function checkName({ name, generateName }: Metadata, rule: Kind['nameRule']): FieldError[] {
-  const [check, checkPrefix] = rule === 'segment' ? [pathSegment, pathSegment] : [dnsSubdomain, dnsSubdomainPrefix]
+function checkName({ name, generateName }: Metadata, { nameRule, stored }: Kind): FieldError[] {
+  const [check, checkPrefix] = nameRule === 'segment' ? [pathSegment, pathSegment] : [dnsSubdomain, dnsSubdomainPrefix]
   const prefix = generateName
     ? checkPrefix(generateName).map(problem => invalidValue('metadata.generateName', generateName, problem))
     : []
-  if (!name) return prefix.length ? prefix : [required('metadata.name', 'name or generateName is required')]
+  if (!name) return prefix.length || !stored ? prefix : [required('metadata.name', 'name or generateName is required')]
   return [...prefix, ...check(name).map(problem => invalidValue('metadata.name', name, problem))]
 }
 

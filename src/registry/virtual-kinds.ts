@@ -29,6 +29,12 @@ export function listVirtual(ctx: Context, kind: Kind, options: ListOptions): Lis
   return { items: items.map(object => documentOf(object)), resourceVersion: String(revision) }
 }
 
+export const isNamespaceInUse = ({ store, kinds }: Pick<Context, 'store' | 'kinds'>, namespace: string): boolean =>
+  kinds.some(
+    ({ stored, namespaced, id }) =>
+      stored && namespaced && store.list({ bucket: id, namespace, limit: 1 }).entries.length > 0,
+  )
+
 /** Every namespace with a stored object, found by skipping from one to the next. */
 export function namespacesInUse(ctx: Pick<Context, 'store' | 'kinds'>): readonly string[] {
   const found = new Set<string>()

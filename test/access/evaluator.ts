@@ -33,7 +33,16 @@ export type Scope = {
   }[]
   allowPlatformCli?: boolean
 }
-export type Ask = { verb: string; group: string; resource: string; sub: string; namespace: string; name: string }
+export type Ask = {
+  verb: string
+  group: string
+  resource: string
+  sub: string
+  namespace: string
+  name: string
+  /** The response has only metadata of the objects. */
+  metadata?: boolean
+}
 
 const ours = 'management.platform.sh'
 const any = (list: string[], word: string) => list.indexOf('*') >= 0 || list.indexOf(word) >= 0
@@ -51,6 +60,7 @@ export function inScope(scope: Scope | undefined, ask: Ask): boolean {
   const sizes = lists.map(list => list?.length ?? 0)
   if (sizes.every(size => size === 0) && !given.allowPlatformCli) return true
   if (ask.resource === 'directclusterendpointtokens' && ask.verb === 'create' && ask.sub === '') return true
+  if (ask.verb === 'create' && ask.sub === '' && selfReviews.indexOf(`${ask.resource}.${ask.group}`) >= 0) return true
   const project =
     ask.resource === 'projectsecrets' && ask.group === ours && ask.namespace.startsWith('p-')
       ? ask.namespace.slice(2)
@@ -77,8 +87,23 @@ export function inScope(scope: Scope | undefined, ask: Ask): boolean {
   return false
 }
 
+const selfReviews = [
+  'selfsubjectreviews.authentication.k8s.io',
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectrulesreviews.authorization.k8s.io',
+]
+
+const withMetadata = ['teams', 'users', 'clusters', 'ownedaccesskeys', 'sharedsecrets', 'projectsecrets']
+
 function roleOpens(role: string, ask: Ask): boolean {
-  if (role === 'platform-cli') return ['get', 'list', 'watch'].indexOf(ask.verb) >= 0
+  if (role === 'platform-cli')
+    return (
+      ask.metadata === true &&
+      ['get', 'list', 'watch'].indexOf(ask.verb) >= 0 &&
+      ask.group === ours &&
+      ask.sub === '' &&
+      withMetadata.indexOf(ask.resource) >= 0
+    )
   if (role !== 'agent' || ask.group !== ours || ask.sub !== '') return false
   if (ask.resource === 'tokenrevocations') return ask.verb === 'list' || ask.verb === 'watch'
   return ask.resource === 'accesskeyactivities' && ask.verb === 'create'
@@ -88,7 +113,8 @@ function namesIt(one: { group: string; resources: string[]; resourceNames: strin
   if (one.group !== ask.group) return false
   const words = ask.sub ? ['*', `${ask.resource}/${ask.sub}`, `${ask.resource}/*`, `*/${ask.sub}`] : ['*', ask.resource]
   if (one.resources.length && !words.some(word => one.resources.indexOf(word) >= 0)) return false
-  return one.resourceNames.length === 0 || (ask.name !== '' && one.resourceNames.indexOf(ask.name) >= 0)
+  if (one.resourceNames.length === 0) return true
+  return one.resources.length > 0 && ask.name !== '' && one.resourceNames.indexOf(ask.name) >= 0
 }
 
 function hasRight(world: World, key: Key, ask: Ask): boolean {
@@ -156,7 +182,7 @@ function holds(world: World, username: string, groups: string[], ask: Ask): bool
 
 /** Whether a role's rule covers a request on a resource. */
 export function ruleCovers(rule: Rule, ask: Ask): boolean {
-  const words = ask.sub ? [`${ask.resource}/${ask.sub}`, `*/${ask.sub}`, '*'] : [ask.resource, '*']
+  const words = ask.sub ? [`${ask.resource}/${ask.sub}`, `${ask.resource}/*`, `*/${ask.sub}`, '*'] : [ask.resource, '*']
   if (!any(rule.verbs, ask.verb) || !any(rule.apiGroups, ask.group)) return false
   if (!words.some(word => rule.resources.indexOf(word) >= 0)) return false
   return rule.resourceNames.length === 0 || (ask.name !== '' && rule.resourceNames.indexOf(ask.name) >= 0)

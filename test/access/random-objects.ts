@@ -83,7 +83,7 @@ export function makeWorld(die: Dice): World {
           ...(die.chance(0.3)
             ? {
                 roles: [
-                  { role: die.pick(['platform-cli', 'agent', 'workspace']), projects: die.some(['web', '*'], 1) },
+                  { role: die.pick(['platform-cli', 'agent', 'metrics-reader']), projects: die.some(['web', '*'], 1) },
                 ],
               }
             : {}),

@@ -115,30 +115,43 @@ describe('an expired key', () => {
 })
 
 describe('a rule for sharedsecrets/*', () => {
-  const literal = ['sharedsecrets', 'sharedsecrets/*']
+  const every = ['sharedsecrets', 'sharedsecrets/*']
   before(async () => {
     await must(admin.ask('POST', secrets(), { metadata: { name: 'past' }, spec: { data: { a: encoded('old') } } }))
     await must(patch(admin, `${secrets()}/past`, { spec: { data: { a: encoded('new') } } }))
   })
 
-  test('grants no subresource, so its owner cannot grant one', async () => {
-    const dan = await someone('dan', [rule(['get', 'update', 'patch'], literal)])
-    await refused(dan.ask('GET', `${secrets()}/past/history/1`), 403)
+  test('grants every subresource, and its owner may grant them', async () => {
+    const dan = await someone('dan', [rule(['get', 'update', 'patch'], every)])
+    await must(dan.ask('GET', `${secrets()}/past/history/1`))
     const access = [{ verbs: ['get'], subresources: ['*'], users: ['dan'] }]
-    await refused(patch(dan, `${secrets()}/past`, { spec: { access } }), 403, /get \*/)
+    await must(patch(dan, `${secrets()}/past`, { spec: { access } }))
   })
 
-  test('is not enough to set an owner', async () => {
-    const own = await someone('own', [rule(['*'], literal)])
-    await refused(patch(own, `${secrets()}/past`, { spec: { owner: { user: 'own' } } }), 403, /owner/)
+  test('is needed to grant every subresource', async () => {
+    const access = [{ verbs: ['get'], subresources: ['*'], users: ['dora'] }]
+    // `*/*` is a word that matches nothing.
+    const listed = ['sharedsecrets', 'sharedsecrets/history', 'sharedsecrets/status', '*/lastread', '*/*']
+    const dora = await someone('dora', [rule(['get', 'update', 'patch'], listed)])
+    await refused(patch(dora, `${secrets()}/past`, { spec: { access } }), 403, /get \*/)
   })
 
-  test('is not enough to join a team that has every subresource', async () => {
+  test('is needed to set an owner', async () => {
+    const owner = { user: 'own' }
+    const own = await someone('own', [rule(['*'], ['sharedsecrets', 'sharedsecrets/history', '*/*'])])
+    await refused(patch(own, `${secrets()}/past`, { spec: { owner } }), 403, /owner/)
+    const all = await someone('all', [rule(['*'], every)])
+    await must(patch(all, `${secrets()}/past`, { spec: { owner } }))
+  })
+
+  test('is needed to join a team that has every subresource', async () => {
     await must(admin.ask('POST', teams, { metadata: { name: 'archive' } }))
     const access = [{ verbs: ['get'], subresources: ['*'], teams: ['archive'] }]
     await must(admin.ask('POST', secrets(), { metadata: { name: 'archived' }, spec: { access } }))
-    const joy = await someone('joy', [rule(['get'], literal), rule(['get', 'patch'], ['teams'])])
-    await refused(patch(joy, `${teams}/archive`, { spec: { users: ['joy'] } }), 403)
+    const join = (person: Person) => patch(person, `${teams}/archive`, { spec: { users: [person.name] } })
+    const team = rule(['get', 'patch'], ['teams'])
+    await refused(join(await someone('joy', [rule(['get'], ['sharedsecrets', '*/*']), team])), 403)
+    await must(join(await someone('jim', [rule(['get'], every), team])))
   })
 })
 

@@ -1,4 +1,4 @@
-// A key with a narrow scope, as in pipelines: errors explain the scope, and details of denials are used (D25).
+// A key with a narrow scope, as in pipelines: errors explain the scope, and the key can ask about itself (D25).
 
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
@@ -13,7 +13,7 @@ before(async () => {
 const keyWith = async (name: string, scope: string) =>
   (await home.ok(`create accesskey ${name} --for-user ada --ttl 7d ${scope} -o connection`)).trim()
 
-test('whoami with a scoped key shows key, owner, scope and expiry, but not the teams of the owner', async () => {
+test('whoami with a scoped key shows key, owner, scope, expiry and teams', async () => {
   await home.ok('create team crew --user ada')
   const env = { PLATFORM_ACCESS_KEY: await keyWith('ci', '--scope-project shop') }
   assert.equal(await home.ok('whoami -o name', { env }), 'ada\n')
@@ -25,13 +25,18 @@ test('whoami with a scoped key shows key, owner, scope and expiry, but not the t
       'Key:       ci',
       'Scope:     projects: shop',
       'Expires:   in 6d',
-      'Teams:     not visible to a key with this scope; its owner can run platform whoami',
+      'Team:      crew (reported by the server)',
       '',
     ].join('\n'),
   )
   assert.match(await home.ok('status', { env }), /^User: +ada\nKey: +ci, expires in 6d$/m)
   const { key, ...rest } = JSON.parse(await home.ok('whoami -o json', { env }))
-  assert.deepEqual(rest, { server: server.https, user: 'ada' }, 'unknown fields are omitted, not empty')
+  assert.deepEqual(rest, {
+    server: server.https,
+    user: 'ada',
+    groups: ['system:authenticated', 'platform:user:ada', 'platform:team:crew'],
+    teams: [{ name: 'crew', because: 'reported by the server' }],
+  })
   const { expiresAt, ...facts } = key
   assert.deepEqual(facts, { name: 'ci', scope: 'projects: shop', expires: 'in 6d' })
   const left = Date.parse(expiresAt) - Date.now()
@@ -55,39 +60,39 @@ test('whoami shows a scope for a virtual cluster, a key without expiry, and the 
   )
 })
 
-test('platform-cli beside a project reads everything that its owner may, and creating such a key or token warns', async () => {
-  const wide =
-    /warning: The role platform-cli can read everything that its owner can read, including the secrets of all projects\./
-  const scope = '--scope-project shop --scope-role platform-cli'
-  const key = await home.run(`create accesskey wide --ttl 7d ${scope} -o connection`)
-  assert.match(key.stderr, wide)
-  const env = { PLATFORM_ACCESS_KEY: key.stdout.trim() }
-  assert.equal(
-    await home.ok('get secret app.a -o value', { env }),
-    'canary-shared',
-    'which does not belong to that project',
+test('platform-cli lists, and reads data only where another entry covers it', async () => {
+  const made = await home.run(
+    'create accesskey told --ttl 7d --scope-project shop --scope-role platform-cli -o connection',
   )
-  assert.match((await home.run(`create token --scope-virtualcluster shop/dev --scope-role platform-cli`)).stderr, wide)
-  for (const alone of ['--scope-project shop', '--scope-role platform-cli'])
-    assert.doesNotMatch((await home.run(`create accesskey ${alone.slice(-4)} ${alone}`)).stderr, wide)
-})
-
-test('with platform-cli beside it the same key sees everything', async () => {
-  const env = { PLATFORM_ACCESS_KEY: await keyWith('told', '--scope-project shop --scope-role platform-cli') }
+  assert.doesNotMatch(made.stderr, /warning/)
+  const env = { PLATFORM_ACCESS_KEY: made.stdout.trim() }
   assert.match(await home.ok('whoami', { env }), /^Scope: +projects: shop; roles: platform-cli\nExpires: +in 6d$/m)
+  for (const [list, row] of [
+    ['list teams', /^crew /m],
+    ['get team crew', /^crew /m],
+    ['list secrets', /^app /m],
+    ['list secrets --project shop', /^db /m],
+    ['list accesskeys', /^told +admin /m],
+    ['list teams -o name', /^team\/crew$/m],
+  ] as const)
+    assert.match(await home.ok(list, { env }), row)
+  assert.equal(await home.ok('get secret db.a --project shop -o value', { env }), 'canary-of-shop')
+  for (const read of ['get secret app.a -o value', 'list secrets -o json', 'get team crew -o yaml'])
+    assert.match(await home.fails(5, read, { env }), /the scope of access key "told" allows only metadata/)
+  assert.equal((await home.run('can-i get secrets --project shop', { env })).stdout, 'yes\n')
   assert.equal((await home.run('can-i get secrets --project other', { env })).stdout, 'no\n')
 })
 
-test('questions outside the scope exit with 5 and a hint', async () => {
+test('can-i answers within the scope; other questions exit with 5 and a hint', async () => {
   const env = { PLATFORM_ACCESS_KEY: await keyWith('asks', '--scope-project shop') }
-  assert.equal(
-    await home.fails(5, 'can-i get secrets --project shop', { env }),
-    'platform: the scope of access key "asks" does not cover this question: use a key without a scope, or one with --scope-role platform-cli. The role platform-cli can read everything that its owner can read, including the secrets of all projects.\n',
-  )
+  await home.ok('create team askers --user ada')
+  const { stdout, stderr } = await home.run('can-i list teams', { env })
+  assert.equal(stdout, 'no\n')
+  assert.match(stderr, /the scope of access key "asks" does not cover it/)
   for (const args of ['why get secrets --project shop', 'who-can get secrets'])
     assert.equal(
       await home.fails(5, args, { env }),
-      'platform: the scope of access key "asks" does not cover this question: use a key without a scope\n',
+      'platform: the scope of access key "asks" does not cover this question: use a key without a scope, or platform can-i\n',
     )
 })
 

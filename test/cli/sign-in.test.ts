@@ -288,15 +288,25 @@ esac
       const at = '/apis/management.platform.sh/v1'
       await server.request('POST', `${at}/teams`, { body: { metadata: { name: 'front' }, spec: { users: ['ada'] } } })
       await server.request('POST', `${at}/teams`, { body: { metadata: { name: 'ops' }, spec: { groups: ['night'] } } })
-      const spec = { user: 'ada', ttl: 7 * 86_400, groups: ['night'], scope: { roles: [{ role: 'platform-cli' }] } }
-      const { body } = await server.request('POST', `${at}/ownedaccesskeys`, {
-        body: { metadata: { name: 'ada' }, spec },
-      })
-      await home.signIn(server, body.spec.key)
+      const signIn = async (name: string, more: object) => {
+        const spec = { user: 'ada', ttl: 7 * 86_400, groups: ['night'], ...more }
+        const { body } = await server.request('POST', `${at}/ownedaccesskeys`, { body: { metadata: { name }, spec } })
+        await home.signIn(server, body.spec.key)
+      }
+      await signIn('all', {})
+      assert.match(
+        await home.ok('whoami'),
+        /Team: +front \(listed by name\)\nTeam: +ops \(through group night\)\nGroups: +night\n/,
+      )
+      await signIn('ada', { scope: { roles: [{ role: 'platform-cli' }] } })
       const said = await home.ok('whoami')
       assert.match(said, /^User: +ada\n/)
       assert.match(said, /Key: +ada\nScope: +roles: platform-cli\nExpires: +in 6d\n/)
-      assert.match(said, /Team: +front \(listed by name\)\nTeam: +ops \(through group night\)\nGroups: +night\n/)
+      // The role does not cover the members of a team.
+      assert.match(
+        said,
+        /Team: +front \(reported by the server\)\nTeam: +ops \(reported by the server\)\nGroups: +night\n/,
+      )
       const { key, user } = JSON.parse(await home.ok('whoami -o json'))
       assert.deepEqual([user, key.name], ['ada', 'ada'])
       assert.match(await home.ok('status'), /Answers: +yes, in \d+ ms\nUser: +ada\nKey: +ada, expires in 6d/)

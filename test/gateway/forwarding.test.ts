@@ -255,6 +255,36 @@ describe('forwarding', () => {
     assert.equal((await get('/api', later)).status, 200)
   })
 
+  test('the audit log names the user of an expired token, if its signature is valid', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    const { 'platform.sh': holder } = claimsFor()
+    const expired = {
+      sub: 'old',
+      iat: now - 600,
+      nbf: now - 600,
+      exp: now - 300,
+      'platform.sh': { ...holder, key: 'key-8' },
+    }
+    const rejectedWith = async (token: string) => {
+      assert.equal((await get('/api', { headers: { Authorization: `Bearer ${token}` } })).status, 401)
+      return gateway.lines.map(line => JSON.parse(line)).findLast(event => event.responseStatus?.code === 401)
+    }
+    const token = await gateway.sign(claimsFor(expired))
+    const { user, annotations, responseStatus } = await rejectedWith(token)
+    assert.deepEqual(user, {})
+    assert.equal(annotations['platform.sh/rejected-user'], 'old')
+    assert.equal(annotations['platform.sh/access-key-uid'], 'key-8')
+    assert.ok(annotations['platform.sh/token'])
+    assert.equal(responseStatus.message, 'the token has expired')
+    const other = await gateway.sign(claimsFor({ ...expired, sub: 'mallory' }))
+    const forged = [...other.split('.').slice(0, 2), token.split('.')[2]].join('.')
+    const unsigned = await rejectedWith(forged)
+    assert.deepEqual(unsigned.user, {})
+    assert.doesNotMatch(JSON.stringify(unsigned), /mallory|key-8/)
+    const unknown = await gateway.sign(claimsFor({ ...expired, sub: 'mallory' }), { kid: 'gone' })
+    assert.doesNotMatch(JSON.stringify(await rejectedWith(unknown)), /mallory|key-8/)
+  })
+
   test('the audit log has token, key and target of allowed and denied requests', async () => {
     const claims = claimsFor({
       'platform.sh': { kind: 'User', name: 'ada', key: 'key-7', scope: { clusters: [{ cluster: 'prod' }] } },

@@ -172,7 +172,7 @@ describe('platform gateway', () => {
       /service\.keyFile: .*agent\.key does not have the role platform-gateway: .*; to grant it, run kubectl create clusterrolebinding gateway --clusterrole=platform-gateway --user=gateway-prod$/m,
     )
     assert.ok(!unbound.stderr.includes('scope role'), unbound.stderr)
-    put('agent.key', (await invite(service, 'admin', roles('workspace'))).key)
+    put('agent.key', (await invite(service, 'admin', roles('metrics-reader'))).key)
     const confined = await check({})
     assert.equal(confined.code, 2)
     assert.match(

@@ -51,8 +51,12 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     ),
   ],
   'R3: revive an expired key': [edit('admission/key-lifetime.ts', '  refuseRevival(dependencies, write)\n', '')],
-  'R3: a literal /* counts as every subresource': [
-    edit('auth/authz/rbac-rules.ts', "if (subresource === '*') return lookUp('*', verb, target)", ''),
+  'R3: grant every subresource with the right to the object': [
+    edit('auth/authz/rbac-rules.ts', "subresource === '*' ? [own, '*']", "subresource === '*' ? [own, '*', resource]"),
+  ],
+  'D25: platform-cli reads data': [edit('auth/authz/scope.ts', '    act.metadataOnly === true &&\n', '')],
+  'D25: a Table with objects counts as metadata': [
+    edit('http/metadata-only.ts', "includeOf(query) !== 'Object'", 'true'),
   ],
   'E11: drop fields that nobody knows': [
     edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),

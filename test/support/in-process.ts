@@ -22,7 +22,7 @@ import { OwnedAccessKey, kinds as ownKinds, SharedSecret } from '../../src/kinds
 import { SecretVersion } from '../../src/kinds/secret-version.ts'
 import { openRegistry, type Registry } from '../../src/registry/registry.ts'
 import { unpackData } from '../../src/registry/sealed-data.ts'
-import { namespacesInUse } from '../../src/registry/virtual-kinds.ts'
+import { isNamespaceInUse, namespacesInUse } from '../../src/registry/virtual-kinds.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import { type InflightLimits, openInflightLimits } from '../../src/serving/inflight-limits.ts'
 import { listenHttp } from '../../src/serving/listener.ts'
@@ -140,6 +140,7 @@ export async function buildApiServer(
     listVersions: async selection =>
       (await registry.internalClient.list(SecretVersion, selection)).items.map(({ object }) => object),
     namespacesInUse: () => namespacesInUse({ store, kinds }),
+    isNamespaceInUse: namespace => isNamespaceInUse({ store, kinds }, namespace),
   }
   const registry: Registry = openRegistry({
     kinds,
@@ -243,7 +244,6 @@ export async function openFront(
       isCurrent: () => true,
       permissionsChanged: () => () => {},
       warningFor: () => undefined,
-      ownKey: () => undefined,
     },
     resourcesFor: apiServer.as,
     reachVersion: apiServer.reachVersion,

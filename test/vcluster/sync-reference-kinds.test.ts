@@ -252,3 +252,27 @@ test('the program refuses such flags with exit code 2, all problems together', a
   assert.match(stderr, /--import-allow: "Secret\/\*" must be KIND, KIND\/NAME or KIND\/PREFIX\*/)
   assert.doesNotMatch(stderr, /Ingress/)
 })
+
+test('the program warns about a kind of a patch only without --sync-references for it', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-'))
+  try {
+    const file = join(directory, 'vcluster.yaml')
+    const reference = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress' }
+    const patches = [{ path: 'metadata.annotations.a', reference }]
+    writeFileSync(file, JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }))
+    const warnings = async (...flags: string[]) => {
+      const { stderr } = await exec(process.execPath, [
+        ...[program, 'vcluster', 'sync', '-f', file, '--name', 'vc', '--namespace', 'team'],
+        ...['--license', join(import.meta.dirname, '../../examples/development.license')],
+        ...['--virtual-kubeconfig', 'nowhere', '--host-kubeconfig', 'nowhere', ...flags],
+      ])
+      return stderr.match(/synced to the host only with --sync-references/g)?.length ?? 0
+    }
+    assert.equal(await warnings(), 1)
+    assert.equal(await warnings('--sync-references', 'PersistentVolumeClaim'), 1)
+    assert.equal(await warnings('--sync-references', 'Ingress.networking.k8s.io'), 0)
+    assert.equal(await warnings('--sync-references', 'Ingress.v1.networking.k8s.io'), 0)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+})

@@ -1,7 +1,7 @@
 // The authorizer: yes, no, or only some objects. It checks the scope of the key, then the roles of its owner, then the object itself
 // (D25–D27). Requests, reviews, admission and explanations use this one evaluator.
 
-import type { Caller } from '../../api/caller.ts'
+import type { Caller, Scope } from '../../api/caller.ts'
 import type { Candidates } from '../../api/candidates.ts'
 import { maxErrors } from '../../api/errors.ts'
 import type { Kind, Question } from '../../api/kind.ts'
@@ -13,7 +13,8 @@ import { indexRights, objectRight, rightsOn } from './object-permissions.ts'
 import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rbac-rules.ts'
 import { printRule } from './rbac-rules.ts'
-import { allows, restricts } from './scope.ts'
+import { allows, allowsMetadata, coversPart, restricts } from './scope.ts'
+import { withinScope, wordsIn } from './scope-permissions.ts'
 import type { Act } from './scope-rules.ts'
 import { openVisible } from './visible-objects.ts'
 
@@ -23,7 +24,7 @@ export type Verdict =
       readonly reason: string /** The object that grants it; absent: a role does. */
       readonly object?: Resource
     }
-  | { readonly answer: 'no'; readonly reason: string; readonly byScope?: true }
+  | { readonly answer: 'no'; readonly reason: string; readonly byScope?: true; readonly allowsMetadata?: true }
   | {
       readonly answer: 'only'
       readonly reason: string
@@ -96,7 +97,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
     if (!caller) return no()
     if (caller.scope && !allows(caller.scope, { target: 'Management', act: actOf(question) }))
-      return { ...no(`the scope of access key "${caller.key}" does not cover it`), byScope: true } as const
+      return scopeDenial(caller.scope, caller.key, question)
     if (caller.groups.includes('system:masters')) return yes('the server itself')
     const reason = byRole(caller, question, kind)
     return reason === undefined ? undefined : yes(reason)
@@ -111,11 +112,15 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
   }
 
   /** The visible part of a collection that the caller may not list as a whole: objects that the caller may get, list or watch (D27). */
-  const filterFor = (caller: Caller, verb: string, { group, resource }: Target): Filter => {
+  const filterFor = (caller: Caller, { verb, target: { group, resource }, metadataOnly }: ResourceQuestion): Filter => {
+    const view = metadataOnly ? { metadataOnly } : {}
     return object => {
       const { namespace = '', name = '' } = object.metadata
       const target = { group, resource, namespace, name }
-      return decide(caller, { verb: 'get', target }, object).allowed || decide(caller, { verb, target }, object).allowed
+      return (
+        decide(caller, { verb: 'get', target, ...view }, object).allowed ||
+        decide(caller, { verb, target, ...view }, object).allowed
+      )
     }
   }
 
@@ -128,24 +133,38 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
       const decision = decideWithoutObject(caller, question, kind)
       if (decision?.allowed) return { answer: 'yes', reason: decision.reason }
       // An object that is there now says nothing of those a list or watch may find under its name at other times.
-      if (caller && kind && 'target' in question && isFiltered(question, kind))
+      if (
+        caller &&
+        kind &&
+        'target' in question &&
+        isFiltered(question, kind) &&
+        !isMetadataDenial(caller, question, decision)
+      )
         return {
           answer: 'only',
           reason: 'filtered',
-          filter: filterFor(caller, question.verb, question.target),
+          filter: filterFor(caller, question),
           among: () => visible(caller, kind, question.verb),
         }
       const object = decision ? undefined : objectOf(question, kind)
       const right = object && byObject(caller as Caller, question, kind, object)
       if (right !== undefined) return { answer: 'yes', reason: right, ...(object ? { object } : {}) }
-      return { answer: 'no', reason: decision?.reason ?? '', ...(decision?.byScope ? { byScope: true } : {}) }
+      return {
+        answer: 'no',
+        reason: decision?.reason ?? '',
+        ...(decision?.byScope ? { byScope: true } : {}),
+        ...(decision?.allowsMetadata ? { allowsMetadata: true } : {}),
+      }
     },
     rules(caller, namespace) {
-      const { rules: granted, isPartial } = listRules(rbac.grants(caller, namespace))
-      const confinedBy = caller.scope && `the scope of access key "${caller.key}" allows less than its owner may`
+      const held = listRules(rbac.grants(caller, namespace))
+      const scoped = restricts(caller.scope)
+        ? withinScope(held.rules, caller.scope, { namespace, maxWords })
+        : undefined
+      const granted = scoped?.rules ?? held.rules
       return {
-        ...(confinedBy ? { confinedBy } : {}),
-        ...(isPartial ? { isPartial } : {}),
+        ...(scoped?.notes.length ? { notes: scoped.notes } : {}),
+        ...(held.isPartial || scoped?.isPartial ? { isPartial: true } : {}),
         resourceRules: granted.filter(rule => rule.resources?.length) as Rules['resourceRules'],
         nonResourceRules: granted.filter(rule => rule.nonResourceURLs?.length) as Rules['nonResourceRules'],
       }
@@ -190,6 +209,25 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
   }
 }
 
+type ResourceQuestion = Extract<Question, { readonly target: Target }>
+
+/** Programs and people learn how to ask for metadata, where the scope allows that much. */
+function scopeDenial(scope: Scope, key: string | undefined, question: Question): Decision {
+  if (!allowsMetadata(scope, actOf(question)))
+    return { ...no(`the scope of access key "${key}" does not cover it`), byScope: true }
+  const view = question.verb === 'list' ? 'PartialObjectMetadataList' : 'PartialObjectMetadata'
+  const hint = `request it with Accept: application/json;as=${view};g=meta.k8s.io;v=v1, or as a Table with includeObject=None or Metadata`
+  return {
+    ...no(`the scope of access key "${key}" allows only metadata: ${hint}`),
+    byScope: true,
+    allowsMetadata: true,
+  }
+}
+
+/** A list without any data would look like a list of everything. The refusal says how to get the metadata. */
+const isMetadataDenial = ({ scope }: Caller, { target }: ResourceQuestion, decision: Decision | undefined) =>
+  decision?.allowsMetadata === true && scope !== undefined && !coversPart(scope, target)
+
 /** The maximum of words in a list of rules: verbs, groups, resources, names and paths. */
 const maxWords = 20_000
 
@@ -211,9 +249,6 @@ function listRules(grants: Iterable<{ readonly rules: readonly PolicyRule[] }>) 
     }
   return { rules: [...listed], isPartial }
 }
-
-const wordsIn = ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule) =>
-  [verbs, apiGroups, resources, resourceNames, nonResourceURLs].reduce((sum, list) => sum + (list?.length ?? 0), 0)
 
 /** One more than an error lists, so that it can say that there are more. */
 const maxMissing = maxErrors + 1
@@ -238,5 +273,6 @@ function isFiltered(question: Question, kind: Kind | undefined): boolean {
 }
 
 export function actOf(question: Question): Act {
-  return 'path' in question ? question : { verb: question.verb, ...question.target }
+  if ('path' in question) return question
+  return { verb: question.verb, ...question.target, metadataOnly: question.metadataOnly === true }
 }

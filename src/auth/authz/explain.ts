@@ -75,9 +75,10 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
   /** Roles that are about the same resource, and what they grant instead. */
   const nearMisses = (caller: Caller, act: Act): string[] => {
     if ('path' in act) return []
-    const word = act.subresource ? `${act.resource}/${act.subresource}` : act.resource
+    const { resource, subresource } = act
+    const words = subresource ? [`${resource}/${subresource}`, `${resource}/*`, `*/${subresource}`] : [resource]
     const about = (rule: PolicyRule) =>
-      rule.resources?.some(one => one === word || one === '*') &&
+      rule.resources?.some(one => one === '*' || words.includes(one)) &&
       rule.apiGroups?.some(one => one === act.group || one === '*')
     // A role counts once, however many bindings grant it.
     const roles = new Map<readonly PolicyRule[], string>()

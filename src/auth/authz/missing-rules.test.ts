@@ -54,6 +54,36 @@ test('the missing parts of a rule are listed; several rules together may cover i
   assert.deepEqual((await missing(held, [wanted])).rules, [{ verbs: ['list'], apiGroups: ['a'], resources: ['b'] }])
 })
 
+test('every subresource is covered by the same and by all, and covers each', async () => {
+  const rule = (...resources: string[]) => ({ verbs: ['get'], apiGroups: ['a'], resources })
+  const isCovered = async (wanted: string, ...held: string[]) =>
+    (await missing([rule(...held)], [rule(wanted)])).rules.length === 0
+  for (const [wanted, held] of [
+    ['b/c', 'b/*'],
+    ['b/c/d', 'b/*'],
+    ['b/c/d', '*/c/d'],
+    ['b/*', 'b/*'],
+    ['b/*', '*'],
+    ['*/*', '*/*'],
+  ] as const)
+    assert.equal(await isCovered(wanted, held), true, `${wanted} by ${held}`)
+  for (const [wanted, ...held] of [
+    ['b/*', 'b'],
+    ['b/*', 'b/c', 'b/status'],
+    ['b/*', '*/*'],
+    ['b/*', '*/c'],
+    ['b', 'b/*'],
+    ['b/c', 'x/*'],
+    ['b/c', '*/*'],
+    ['b/c/d', '*/c'],
+    ['*/c', '*/*'],
+    ['*/c', 'b/*'],
+    ['*/*', 'b/*'],
+    ['*', 'b/*', '*/*'],
+  ] as const)
+    assert.equal(await isCovered(wanted, ...held), false, `${wanted} by ${held.join()}`)
+})
+
 const covered: { readonly [what: string]: readonly [held: PolicyRule, wanted: PolicyRule, isCovered: boolean] } = {
   'a name by a rule for all names': [
     { verbs: ['get'], apiGroups: ['a'], resources: ['b'] },

@@ -1,4 +1,4 @@
-// Indexes RBAC rules: whether one of them allows a request, or covers another rule. Pure; the semantics of Kubernetes (D27).
+// Indexes RBAC rules: whether one of them allows a request, or covers another rule. Pure; the semantics of Kubernetes (D27), and `teams/*`.
 
 import type { Question } from '../../api/kind.ts'
 import type { Target } from '../../api/permissions.ts'
@@ -77,21 +77,20 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
       const { target } = question
       const { resource, subresource } = target
       if (subresource === undefined) return lookUp(resource, verb, target) ?? lookUp('*', verb, target)
-      // Every subresource: `sharedsecrets/*` is a literal word in a rule and matches none of them, as in Kubernetes.
-      if (subresource === '*') return lookUp('*', verb, target)
-      return (
-        lookUp(`${resource}/${subresource}`, verb, target) ??
-        lookUp('*', verb, target) ??
-        lookUp(`*/${subresource}`, verb, target)
-      )
+      for (const word of wordsFor(resource, subresource)) {
+        const found = lookUp(word, verb, target)
+        if (found) return found
+      }
+      return undefined
     },
     covers(permission) {
       const { verb } = permission
       if ('url' in permission)
         return forPaths.some(({ rule }) => hasOrAll(rule.verbs, verb) && coversUrl(rule, permission.url))
       const { group, resource, name } = permission
-      const [, sub] = resource.split('/')
-      const words = sub === undefined ? [resource, '*'] : [resource, '*', `*/${sub}`]
+      // A subresource may contain slashes, as in userextras/example.com/key.
+      const slash = resource.indexOf('/')
+      const words = slash < 0 ? [resource, '*'] : wordsFor(resource.slice(0, slash), resource.slice(slash + 1))
       return words.some(
         word =>
           comparable(open.get(word), group).some(list => firstOf(list, verb, group)) ||
@@ -111,6 +110,16 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
       )
     },
   }
+}
+
+/**
+ * The words of rules that include a subresource. `teams/*` is every subresource of teams, unlike in Kubernetes
+ * (docs/decisions/0020). A rule for every subresource of every kind is `*`; the word `* /*` (without the blank) includes nothing.
+ */
+function wordsFor(resource: string, subresource: string): readonly string[] {
+  const own = `${resource}/${subresource}`
+  if (resource === '*') return [own, '*']
+  return subresource === '*' ? [own, '*'] : [own, '*', `*/${subresource}`, `${resource}/*`]
 }
 
 /** A longer list of rules for one name is grouped by resource. */

@@ -1,6 +1,7 @@
 // The deprecated rules of a scope (SPEC §2.8.1): which requests a rule matches, and whether one rule covers another.
 
 import type { ScopeRule } from '../../api/caller.ts'
+import { hasNoContradiction } from '../../kinds/scope-rule-validation.ts'
 
 /** The target of a request: this API, or through the gateway a cluster, a space or a virtual cluster of a project. */
 export type Target =
@@ -19,6 +20,8 @@ export type Act =
       readonly subresource?: string
       readonly namespace: string
       readonly name?: string
+      /** The response shows only metadata of the objects. */
+      readonly metadataOnly?: boolean
     }
 
 export type Request = Target & { readonly act: Act }
@@ -30,7 +33,19 @@ export const covers = (pattern: string | undefined, name: string | undefined): b
 const anyOr = <T>(list: readonly T[] | undefined, test: (one: T) => boolean): boolean =>
   !list?.length || list.some(test)
 
+const matchable = new WeakMap<ScopeRule, boolean>()
+
+/** A stored rule that is no longer valid grants nothing (D25). Scopes are never changed in place. */
+export function isMatchable(rule: ScopeRule): boolean {
+  const known = matchable.get(rule)
+  if (known !== undefined) return known
+  const made = hasNoContradiction(rule)
+  matchable.set(rule, made)
+  return made
+}
+
 export function ruleMatches(rule: ScopeRule, request: Request): boolean {
+  if (!isMatchable(rule)) return false
   if (rule.cluster && !(request.target === 'Cluster' && covers(rule.cluster, request.cluster))) return false
   if (!anyOr(rule.requestTargets, target => target === request.target)) return false
   if (!anyOr(rule.verbs, verb => verb === '*' || verb === request.act.verb)) return false
@@ -57,7 +72,8 @@ function matchesAct(rule: ScopeRule, act: Act): boolean {
   )
 }
 
-const aboutOf = ({ resources, namespaces, nonResourceURLs }: ScopeRule) => ({
+/** Neither: about everything. */
+export const aboutOf = ({ resources, namespaces, nonResourceURLs }: ScopeRule) => ({
   resources: Boolean(resources?.length || namespaces?.length),
   paths: Boolean(nonResourceURLs?.length),
 })
@@ -78,7 +94,7 @@ function resourceMatches(
   return (
     isNamed &&
     (!rule.resourceNames?.length ||
-      (rule.resources?.length !== 0 && act.name !== undefined && rule.resourceNames.includes(act.name)))
+      (Boolean(rule.resources?.length) && act.name !== undefined && rule.resourceNames.includes(act.name)))
   )
 }
 

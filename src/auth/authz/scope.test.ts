@@ -4,7 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Scope, ScopeRule } from '../../api/caller.ts'
-import { allows, isNoWider } from './scope.ts'
+import { indexRules } from './rbac-rules.ts'
+import { allows, isNoWider, restricts } from './scope.ts'
+import { withinScope } from './scope-permissions.ts'
 import type { Request } from './scope-rules.ts'
 
 test('a group or role named like an inherited object member grants nothing (D25)', () => {
@@ -41,7 +43,7 @@ const rule = optional({
 const scope = optional({
   roles: fc.array(
     optional({
-      role: pick('platform-cli', 'agent', 'workspace'),
+      role: pick('platform-cli', 'agent', 'metrics-reader', 'workspace'),
       projects: some('web', '*'),
       virtualClusters: some('v1'),
     }),
@@ -69,6 +71,7 @@ const act = fc.oneof(
       namespace: pick('', 'default', 'p-web', 'p-ops'),
       subresource: pick('status', 'history', 'exec'),
       name: pick('one', 'three'),
+      metadataOnly: fc.boolean(),
     },
     { requiredKeys: ['verb', 'group', 'resource', 'namespace'] },
   ),
@@ -107,6 +110,52 @@ test('a scope within another covers only requests that the other covers (D25)', 
     { numRuns: 10_000 },
   )
   assert.ok(noWider > 500, `only ${noWider} pairs were within each other`)
+})
+
+test('the rules of a scope allow what the scope allows, and nothing else (D25)', () => {
+  const everything = [
+    { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+    { verbs: ['*'], nonResourceURLs: ['*'] },
+  ]
+  let allowed = 0
+  fc.assert(
+    fc.property(scope, act, (one, asked) => {
+      // Kinds of this API have no subresource exec, which is a write.
+      if (!restricts(one) || ('subresource' in asked && asked.subresource === 'exec')) return
+      const namespace = 'path' in asked ? 'default' : asked.namespace
+      const { rules, isPartial } = withinScope(everything, one, { namespace, maxWords: 20_000 })
+      assert.equal(isPartial, false)
+      const { verb } = asked
+      const question = 'path' in asked ? { verb, path: asked.path } : { verb, target: asked }
+      const found = indexRules(rules.map(rule => ({ rule, from: undefined }))).find(question)
+      const because = allows(one, { target: 'Management', act: asked })
+      // Rules know neither metadata nor `*\/*`, and only what is in the namespace.
+      if (because === 'scope role platform-cli' || JSON.stringify(one).includes('*/')) return
+      if (because) allowed++
+      assert.equal(found !== undefined, because !== undefined, JSON.stringify({ one, asked, rules }))
+    }),
+    { numRuns: 10_000 },
+  )
+  assert.ok(allowed > 500, `only ${allowed} requests were allowed`)
+})
+
+test('the rules of a scope are within the rules that are held (D25)', () => {
+  const held = [
+    { verbs: ['get', 'list'], apiGroups: [ours], resources: ['projectsecrets', '*/status'] },
+    { verbs: ['get'], apiGroups: ['*'], resources: ['sharedsecrets'], resourceNames: ['one', 'two'] },
+    { verbs: ['get'], nonResourceURLs: ['/apis/*', '/metrics'] },
+  ]
+  const rulesIn = (one: Scope, namespace: string) =>
+    withinScope(held, one, { namespace, maxWords: 20_000 }).rules.filter(rule => rule.resources)
+  assert.deepEqual(rulesIn({ projects: [{ project: 'web' }] }, 'p-web'), [
+    { verbs: ['get', 'list'], apiGroups: [ours], resources: ['projectsecrets', 'projectsecrets/status'] },
+  ])
+  assert.deepEqual(rulesIn({ projects: [{ project: 'web' }] }, 'p-ops'), [])
+  const names = { rules: [{ verbs: ['get'], resources: [{ group: ours, resources: ['*'], resourceNames: ['two'] }] }] }
+  assert.deepEqual(rulesIn(names, 'default').at(-1)?.resourceNames, ['two'])
+  const { nonResourceURLs } = withinScope(held, names, { namespace: '', maxWords: 20_000 }).rules[0] ?? {}
+  assert.deepEqual(nonResourceURLs, ['/apis/*'])
+  assert.equal(withinScope(held, names, { namespace: '', maxWords: 3 }).isPartial, true)
 })
 
 test('a namespace widens a rule about paths, and a star is not a namespace (D25)', () => {

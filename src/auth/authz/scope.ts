@@ -1,12 +1,14 @@
 // Scopes of access keys: whether a scope covers a request, and whether one scope is within another (SPEC §2.8, D25). Pure; the gateway uses it, too.
 
 import type { Scope, ScopeRole, ScopeSecret } from '../../api/caller.ts'
+import type { ScopeRoleName } from '../../kinds/scope-validation.ts'
 import { type Act, covers, type Request, ruleCovers, ruleMatches } from './scope-rules.ts'
 
 /** Which entry covers a request, in words a person can follow; undefined: none does. */
 export function allows(scope: Scope | undefined, request: Request): string | undefined {
   if (!restricts(scope)) return 'the key has no scope'
   if (isOwnToken(request)) return 'a token within the scope of its key'
+  if (isOpenToAll(request)) return 'allowed to every key'
   return byTarget(scope, request) ?? bySecret(scope, request) ?? byRole(scope, request) ?? byRule(scope, request)
 }
 
@@ -33,6 +35,19 @@ function isOwnToken({ target, act }: Request): boolean {
     act.verb === 'create' &&
     !act.subresource
   )
+}
+
+const selfReviews: ReadonlyMap<string, readonly string[]> = new Map([
+  ['authorization.k8s.io', ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']],
+  ['authentication.k8s.io', ['selfsubjectreviews']],
+])
+const discovery = /^\/(apis?(\/.*)?|openapi(\/.*)?|version)?$/
+
+/** Discovery, OpenAPI, the version and reviews about oneself show nothing of others, and every client starts with them (D25). */
+function isOpenToAll({ target, act }: Request): boolean {
+  if (target !== 'Management') return false
+  if ('path' in act) return act.verb === 'get' && discovery.test(act.path)
+  return act.verb === 'create' && !act.subresource && selfReviews.get(act.group)?.includes(act.resource) === true
 }
 
 function byTarget(scope: Scope, request: Request): string | undefined {
@@ -114,31 +129,51 @@ export function namespacesWithin(
   return projects.includes('*') ? undefined : [...new Set([...projects.map(project => `p-${project}`), ...single])]
 }
 
-const reads = ['get', 'list', 'watch']
-const selfReviews: ReadonlyMap<string, readonly string[]> = new Map([
-  ['authorization.k8s.io', ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']],
-  ['authentication.k8s.io', ['selfsubjectreviews']],
-])
-const discovery = /^\/(apis?(\/.*)?|openapi(\/.*)?|version)?$/
+/**
+ * Whether a part of a collection may be covered by something else than roles: roles open no data of objects (D25).
+ */
+export function coversPart(
+  { roles: _, allowPlatformCli: __, ...others }: Scope,
+  { namespace, ...kind }: { readonly group: string; readonly resource: string; readonly namespace: string },
+): boolean {
+  if (!restricts(others)) return false
+  const within = namespacesWithin(others, kind)
+  return within === undefined || (namespace === '' ? within.length > 0 : within.includes(namespace))
+}
 
-/** The actions that a scope role allows in this API. The server stores unknown roles, and they allow nothing. */
-const roles: { readonly [role: string]: (act: Act) => boolean } = {
-  'platform-cli': act => {
-    if ('path' in act) return act.verb === 'get' && discovery.test(act.path)
-    return (
-      reads.includes(act.verb) || (act.verb === 'create' && selfReviews.get(act.group)?.includes(act.resource) === true)
-    )
-  },
+const reads = ['get', 'list', 'watch']
+
+/** The kinds whose metadata the command line needs. */
+const metadataKinds = new Set(['teams', 'users', 'clusters', 'ownedaccesskeys', 'sharedsecrets', 'projectsecrets'])
+
+/** Whether a scope that does not cover a request would cover it if the response had only metadata. */
+export function allowsMetadata(scope: Scope, act: Act): boolean {
+  if ('path' in act || act.metadataOnly) return false
+  return byRole(scope, { target: 'Management', act: { ...act, metadataOnly: true } }) !== undefined
+}
+
+/** The actions that a scope role allows in this API. A stored role that is not among them allows nothing. */
+const roles: { readonly [role in ScopeRoleName]: (act: Act) => boolean } = {
+  'platform-cli': act =>
+    !('path' in act) &&
+    act.metadataOnly === true &&
+    reads.includes(act.verb) &&
+    !act.subresource &&
+    isManagement(act.group) &&
+    metadataKinds.has(act.resource),
+  'metrics-reader': act => 'path' in act && act.verb === 'get' && act.path === '/metrics',
   agent: act => {
-    if ('path' in act) return false
+    if ('path' in act || act.subresource) return false
     if (act.group === 'authentication.k8s.io') return act.resource === 'tokenreviews' && act.verb === 'create'
-    if (!isManagement(act.group) || act.subresource) return false
+    if (!isManagement(act.group)) return false
     if (act.resource === 'accesskeyactivities') return act.verb === 'create'
     return act.resource === 'tokenrevocations' && ['list', 'watch'].includes(act.verb)
   },
 }
 
-const rolesOf = (scope: Scope): readonly ScopeRole[] => [
+const isRole = (role: string): role is ScopeRoleName => Object.hasOwn(roles, role)
+
+export const rolesOf = (scope: Scope): readonly ScopeRole[] => [
   ...(scope.roles ?? []),
   ...(scope.allowPlatformCli ? [{ role: 'platform-cli' }] : []),
 ]
@@ -146,7 +181,7 @@ const rolesOf = (scope: Scope): readonly ScopeRole[] => [
 function byRole(scope: Scope, request: Request): string | undefined {
   if (request.target !== 'Management') return undefined
   for (const { role = '', projects, virtualClusters } of rolesOf(scope)) {
-    if (!Object.hasOwn(roles, role) || !roles[role]?.(request.act)) continue
+    if (!isRole(role) || !roles[role](request.act)) continue
     const confined = Boolean(projects?.length || virtualClusters?.length)
     const project = projectOf(request)
     // This API has no virtual clusters: a role limited to some of them allows nothing here.

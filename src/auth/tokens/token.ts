@@ -112,6 +112,17 @@ export const expiryLeeway = 5
 /** Why a token does not count, in words that give nothing of it away. */
 export class TokenError extends Error {}
 
+/** A token with a valid signature that has expired. The audit log names its user. */
+export class ExpiredToken extends TokenError {
+  readonly claims: Claims
+  constructor(claims: Claims) {
+    super(expired)
+    this.claims = claims
+  }
+}
+
+const expired = 'the token has expired'
+
 const longest = 16 * 1024
 const shape = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const known = ['alg', 'typ', 'kid']
@@ -124,11 +135,16 @@ export async function verifyToken(token: string, options: Verifying): Promise<Cl
   const id = readHeader(partOf(head, 'header'))
   const claims = readClaims(partOf(body, 'claims'))
   checkClaims(claims, options)
-  const key = await options.keyOf(id)
-  if (!key) throw new TokenError('the token is signed with a key that the issuer does not publish')
+  // Claims are true only with a valid signature, so it decides whose expired token it is.
+  const isExpired = claims.exp + expiryLeeway <= options.now() / 1000
+  const finding = options.keyOf(id)
+  const key = await (isExpired ? finding.catch(() => undefined) : finding)
+  if (!key)
+    throw new TokenError(isExpired ? expired : 'the token is signed with a key that the issuer does not publish')
   await compactVerify(token, key, { algorithms: [algorithm] }).catch(() => {
     throw new TokenError('the signature of the token is invalid')
   })
+  if (isExpired) throw new ExpiredToken(claims)
   return claims
 }
 
@@ -180,7 +196,6 @@ function checkClaims({ iss, aud, exp, nbf, iat }: Claims, { issuer, audience, no
   const seconds = now() / 1000
   if (iss !== issuer) throw new TokenError('the token is from another issuer')
   if (!aud.includes(audience)) throw new TokenError(`the token is not for the audience ${audience}`)
-  if (exp + expiryLeeway <= seconds) throw new TokenError('the token has expired')
   if (Math.max(nbf, iat) - skew > seconds) throw new TokenError('the token is not valid yet')
   if (exp <= iat) throw new TokenError('the token expires before it was issued')
 }

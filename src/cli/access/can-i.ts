@@ -9,12 +9,12 @@ import { plain, quoted } from '../../host/sanitize.ts'
 import { SelfSubjectAccessReview } from '../../kinds/self-reviews.ts'
 import { AccessExplanation } from '../../kinds/subject-reviews.ts'
 import { contextFlag, namespaceFlag, outputFlag, projectFlag } from '../flags.ts'
-import { readsEverything } from '../keys/key-summary.ts'
 import { paint, printJson } from '../print.ts'
 import { anyKind } from '../resolve-kind.ts'
 import { namespaceFor } from '../resolve-namespace.ts'
-import { scopeDenialOf } from '../scope-denied.ts'
+import { isScopeDenial } from '../scope-denied.ts'
 import { openSession } from '../session.ts'
+import { reviewSelf } from './review-self.ts'
 
 const flags = {
   ...contextFlag,
@@ -54,14 +54,10 @@ async function answer({ given, io, more = {}, kind }: Question): Promise<JsonObj
     const { object } = await session.resources.create(kind, '', { spec: { ...spec, ...more } })
     return object.status ?? {}
   } catch (error) {
-    const denial = scopeDenialOf(error)
-    if (!denial) throw error
-    const who =
-      kind === SelfSubjectAccessReview
-        ? `use a key without a scope, or one with --scope-role platform-cli. ${readsEverything}`
-        : 'use a key without a scope'
-    const why = `the scope of access key "${denial.key}" does not cover this question`
-    throw new ApiError(403, 'Forbidden', `${why}: ${who}`)
+    if (!isScopeDenial(error)) throw error
+    const { keyName } = await reviewSelf(session.resources)
+    const why = `the scope of access key "${keyName}" does not cover this question`
+    throw new ApiError(403, 'Forbidden', `${why}: use a key without a scope, or platform can-i`)
   } finally {
     session.close()
   }

@@ -8,11 +8,17 @@ type UserInfo = {
   readonly groups?: readonly string[]
   readonly extra?: { readonly [name: string]: readonly string[] }
 }
-export type Self = UserInfo & Required<Pick<UserInfo, 'groups' | 'extra'>> & { readonly keyName: string | undefined }
+export type Self = UserInfo &
+  Required<Pick<UserInfo, 'groups' | 'extra'>> & {
+    readonly keyName: string | undefined
+    /** The scope of the key as JSON; undefined: none. */
+    readonly scope: string | undefined
+  }
 
-/** Throws ApiError 403 if the scope of the key does not allow it. */
 export async function reviewSelf(resources: Pick<Resources, 'create'>): Promise<Self> {
   const { object } = await resources.create(SelfSubjectReview, '', {})
   const { groups = [], extra = {}, ...info } = (object.status?.['userInfo'] ?? {}) as UserInfo
-  return { ...info, groups, extra, keyName: extra['authentication.platform.sh/key']?.[0] }
+  const [keyName] = extra['authentication.platform.sh/key'] ?? []
+  const [scope] = extra['authentication.platform.sh/scope'] ?? []
+  return { ...info, groups, extra, keyName, scope }
 }

@@ -12,7 +12,7 @@ import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } fr
 import { type GetFlags, getFlags, show } from '../get.ts'
 import { type Context, changeContexts, forgetCopies, readContexts, storeKey } from '../login/contexts.ts'
 import { ago, nameOf, paint, printObjects, printTable } from '../print.ts'
-import { warnScopeMayHide } from '../scope-denied.ts'
+import { isScopeDenial, warnScopeMayHide } from '../scope-denied.ts'
 import { openSession, type Session } from '../session.ts'
 import { printSecret } from './access-keys.ts'
 import { expiryOf, expiryText, scopeText } from './key-summary.ts'
@@ -55,10 +55,10 @@ export const listAccessKeys = defineCommand({
         ...(flags.selector ? { labelSelector: flags.selector } : {}),
         ...(fieldSelector ? { fieldSelector } : {}),
       }
-      const keys = await Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection))
-      if (!keys.length) {
+      const { keys, areRows } = await keysOf(session, selection)
+      if (!keys.length || areRows) {
         printObjects(io, OwnedAccessKey, keys, { ...flags, isList: true })
-        await warnScopeMayHide(io, session)
+        if (!keys.length) await warnScopeMayHide(io, session)
       } else {
         const more = isWide ? ['TYPE', 'AGE'] : []
         const header = ['NAME', 'DISPLAY-NAME', 'OWNER', 'LAST-USE', 'EXPIRES', 'SCOPE', 'FLAGS', ...more]
@@ -75,6 +75,16 @@ export const listAccessKeys = defineCommand({
     }
   },
 })
+
+/** The scope role platform-cli allows table rows, and no objects (D25). */
+const keysOf = (session: Session, selection: object) =>
+  Array.fromAsync(listAll(session.resources, OwnedAccessKey, selection)).then(
+    keys => ({ keys, areRows: false }),
+    async error => {
+      if (!isScopeDenial(error)) throw error
+      return { keys: await Array.fromAsync(listAll(session.rows, OwnedAccessKey, selection)), areRows: true }
+    },
+  )
 
 type OwnerFlags = { readonly user?: string | undefined; readonly team?: string | undefined; readonly disabled: boolean }
 

@@ -1,7 +1,6 @@
 // `platform create accesskey` and `create token`: creates a key or token and prints it once.
 
 import { X509Certificate } from 'node:crypto'
-import type { Json } from '../../api/object.ts'
 import { type Command, defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { readLifetime, withFlagName } from '../../host/duration.ts'
 import { DirectClusterEndpointToken } from '../../kinds/direct-cluster-endpoint-token.ts'
@@ -11,7 +10,6 @@ import { fingerprintOf } from '../login/trust.ts'
 import { nameOf, printJson } from '../print.ts'
 import { openSession, type Session } from '../session.ts'
 import { checkTeam } from '../teams/check-team.ts'
-import { readsEverything } from './key-summary.ts'
 import { scopeFlags, scopeOf, secretFlag } from './scope-flags.ts'
 import { notPrinted, shownOnce, warnings } from './shown-once.ts'
 
@@ -23,13 +21,6 @@ const secretOutput = {
     default: 'value',
   },
 } as const
-
-/** Scope entries add up, so a narrow entry does not restrict a wide one. */
-function warnAboutRole(io: Io, { roles = [], ...narrow }: { readonly [field: string]: Json }): void {
-  const isWide = (roles as { readonly role: string }[]).some(({ role }) => role === 'platform-cli')
-  if (!isWide || !Object.keys(narrow).length) return
-  io.err(`platform: warning: ${readsEverything} The other scope flags do not restrict it.\n`)
-}
 
 export const createAccessKey: Command = defineCommand({
   words: ['create', 'accesskey'],
@@ -72,7 +63,6 @@ export const createAccessKey: Command = defineCommand({
     const session = await openSession(io, flags)
     try {
       const scope = scopeIn(flags.namespace ?? session.namespace)
-      warnAboutRole(io, scope ?? {})
       const spec = {
         ...(flags['display-name'] ? { displayName: flags['display-name'] } : {}),
         ...(flags['for-team'] ? { team: flags['for-team'] } : {}),
@@ -134,7 +124,6 @@ export const createToken = defineCommand({
   },
   run: async ({ flags }, io) => {
     const scope = scopeOf(flags)('')
-    warnAboutRole(io, scope ?? {})
     const ttl = flags.ttl === undefined ? undefined : readLifetime(flags.ttl, 'the token is valid for one hour')
     const spec = { ...(ttl === undefined ? {} : { ttl }), ...(scope ? { scope } : {}) }
     const session = await openSession(io, flags)

@@ -4,20 +4,16 @@ import type { Resource } from '../../api/object.ts'
 import { listAll } from '../../client/list-watch.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { reviewSelf } from '../access/review-self.ts'
-import { scopeDenialOf } from '../scope-denied.ts'
 import type { Session } from '../session.ts'
 import { expiryOf } from './key-summary.ts'
 
 export type KeyInUse = { readonly username: string | undefined; readonly own: string | undefined }
 
-/** Fields are undefined if the key may not ask: then the command continues without the warning. */
+/** Fields are undefined if the server does not say: then the command continues without the warning. */
 export const keyInUse = ({ resources }: Pick<Session, 'resources'>): Promise<KeyInUse> =>
   reviewSelf(resources).then(
     ({ username, keyName }) => ({ username, own: keyName }),
-    error => {
-      const denial = scopeDenialOf(error)
-      return { username: denial?.user, own: denial?.key }
-    },
+    () => ({ username: undefined, own: undefined }),
   )
 
 type Deletion = KeyInUse & { readonly names: readonly string[]; readonly now: number }

@@ -35,7 +35,3 @@ function entryText({ readOnly, ...entry }: JsonObject): string {
   const values = Object.values(entry).map(value => (typeof value === 'string' ? value : JSON.stringify(value)))
   return `${isOfProject ? 'project ' : ''}${values.join('/')}${readOnly === true ? ':ro' : ''}`
 }
-
-/** The role is not limited by other scope entries (D25). */
-export const readsEverything =
-  'The role platform-cli can read everything that its owner can read, including the secrets of all projects.'

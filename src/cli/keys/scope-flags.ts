@@ -3,7 +3,6 @@
 import type { JsonObject } from '../../api/object.ts'
 import { type Flags, type Given, UsageError } from '../../host/command.ts'
 import { quoted } from '../../host/sanitize.ts'
-import { readsEverything } from './key-summary.ts'
 
 export const scopeFlags = {
   'scope-project': {
@@ -17,7 +16,7 @@ export const scopeFlags = {
   'scope-role': {
     type: 'list',
     value: 'ROLE',
-    what: `Also allow what this role allows. ${readsEverything}`,
+    what: 'Also allow what this role allows. platform-cli: read metadata of teams, keys and secrets, but no data; metrics-reader: read /metrics; agent: what a gateway needs.',
   },
 } as const satisfies Flags
 

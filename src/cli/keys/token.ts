@@ -14,7 +14,7 @@ import { openTransport } from '../../transport/transport.ts'
 import { confirm } from '../confirm.ts'
 import { contextFlag, yesFlag } from '../flags.ts'
 import { proxyEnv } from '../proxy-env.ts'
-import { scopeDenialOf } from '../scope-denied.ts'
+import { isScopeDenial } from '../scope-denied.ts'
 import { openSession, type Session } from '../session.ts'
 import { isOwnedBy, keyInUse } from './key-in-use.ts'
 
@@ -156,7 +156,7 @@ type RevokeTarget = {
 /** Without permission to revoke, users can still invalidate the tokens of their own key: adds that to the error. */
 const withRevokeHint = (session: Pick<Session, 'resources'>, target: RevokeTarget) => async (error: unknown) => {
   // A scoped key cannot rotate keys either, so the hint would not help.
-  if (!(error instanceof ApiError) || error.code !== 403 || scopeDenialOf(error)) throw error
+  if (!(error instanceof ApiError) || error.code !== 403 || isScopeDenial(error)) throw error
   const hint = await hintFor(session, target)
   throw hint === undefined ? error : new ApiError(403, 'Forbidden', `${error.message}; ${hint}`)
 }

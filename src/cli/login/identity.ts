@@ -1,4 +1,4 @@
-// Finds out who the caller is: user, teams, key, scope and expiry, even if the key's scope denies the question.
+// Finds out who the caller is: user, teams, key, scope and expiry.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -8,14 +8,12 @@ import { Team } from '../../kinds/team.ts'
 import { reviewSelf } from '../access/review-self.ts'
 import { expiryOf, expiryText, scopeText } from '../keys/key-summary.ts'
 import { span } from '../print.ts'
-import { scopeDenialOf } from '../scope-denied.ts'
 import type { Session } from '../session.ts'
 
 export type Identity = {
   readonly user: string
-  /** Absent if the key's scope denies the question. */
-  readonly groups?: readonly string[]
-  readonly teams?: readonly { readonly name: string; readonly because: string }[]
+  readonly groups: readonly string[]
+  readonly teams: readonly { readonly name: string; readonly because: string }[]
   readonly key?: {
     readonly name: string
     readonly scope: string
@@ -26,29 +24,8 @@ export type Identity = {
 
 const ofTeam = 'key of the team'
 const everything = 'all permissions of its owner'
-const unknown = 'not visible to a key with this scope; its owner can run platform list accesskeys'
 
-/** A scoped key that may not ask gets its identity from the error's causes. */
-export async function identityOf(session: Session, now: number): Promise<Identity> {
-  try {
-    return await reviewed(session, now)
-  } catch (error) {
-    const denial = scopeDenialOf(error)
-    if (!denial) throw error
-    const { user, key: name, keyDetails } = denial
-    const team = /^platform:team:(.+)$/.exec(user)?.[1]
-    return {
-      user,
-      ...(team === undefined ? {} : { teams: [{ name: team, because: ofTeam }] }),
-      key: {
-        name,
-        ...(keyDetails ? describeKey(keyDetails.scope, keyDetails.endsIn, now) : { scope: unknown, expires: unknown }),
-      },
-    }
-  }
-}
-
-async function reviewed({ resources }: Session, now: number): Promise<Identity> {
+export async function identityOf({ resources }: Session, now: number): Promise<Identity> {
   const { username = '', groups, extra, keyName } = await reviewSelf(resources)
   const read = (kind: Kind, name: string) =>
     resources.get(kind, { namespace: '', name }).then(

@@ -7,7 +7,6 @@ import { isMistyped } from '../../kinds/key-format.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { reviewSelf } from '../access/review-self.ts'
 import { namespaceProblems } from '../flags.ts'
-import { scopeDenialOf } from '../scope-denied.ts'
 import { openConnection, readConnection } from '../session.ts'
 import { type Context, changeContexts, forgetCopies, readContexts, storeKey } from './contexts.ts'
 import { certificateIn, readFingerprint, serverOf } from './trust.ts'
@@ -188,8 +187,6 @@ async function identify(io: Io, target: Parameters<typeof openConnection>[1]) {
     const keyType = keyName && (await typeOf(resources, keyName))
     return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}), ...(keyType ? { keyType } : {}) }
   } catch (error) {
-    const denial = scopeDenialOf(error)
-    if (denial) return { user: denial.user, keyName: denial.key }
     if (error instanceof ApiError && error.code === 403) return {}
     if (error instanceof ApiError && error.code === 401)
       throw new ApiError(401, 'Unauthorized', `${target.server} rejected the key: ${error.message}`)

@@ -10,8 +10,6 @@ import { openSession, type Session } from '../session.ts'
 import { type Identity, identityOf } from './identity.ts'
 import { fingerprintOf } from './trust.ts'
 
-const hidden = 'not visible to a key with this scope; its owner can run platform whoami'
-
 export const whoami = defineCommand({
   words: ['whoami'],
   what: 'Show your identity on the server: user, key, scope, expiry and teams.',
@@ -37,10 +35,7 @@ export const whoami = defineCommand({
   },
 })
 
-function linesOf(
-  { user, teams, groups = [], key }: Identity,
-  { server, context }: Session,
-): (readonly [string, string])[] {
+function linesOf({ user, teams, groups, key }: Identity, { server, context }: Session): (readonly [string, string])[] {
   const others = groups.filter(group => !/^platform:(team|user):|^system:authenticated$/.test(group))
   return [
     ['User', user],
@@ -52,7 +47,7 @@ function linesOf(
           ['Expires', key.expires],
         ] as const)
       : []),
-    ...(teams?.map(({ name, because }) => ['Team', `${name} (${because})`] as const) ?? [['Teams', hidden] as const]),
+    ...teams.map(({ name, because }) => ['Team', `${name} (${because})`] as const),
     ...(others.length ? ([['Groups', others.join(', ')]] as const) : []),
   ]
 }

@@ -2,11 +2,18 @@
 
 import { hash } from 'node:crypto'
 import { ApiError, unauthorized, unavailable } from '../../api/errors.ts'
-import { type Claims, expiryLeeway, gatewayAudience, TokenError, verifyToken } from '../../auth/tokens/token.ts'
+import {
+  type Claims,
+  ExpiredToken,
+  expiryLeeway,
+  gatewayAudience,
+  TokenError,
+  verifyToken,
+} from '../../auth/tokens/token.ts'
 import type { Request } from '../../serving/exchange.ts'
 import { bearerOf, isToken } from './bearer-token.ts'
 import type { KeySet } from './jwks.ts'
-import type { Principal } from './principal.ts'
+import { type Principal, RejectedToken } from './principal.ts'
 import { keep, openReviewCache, type ReviewCacheOptions } from './token-review-cache.ts'
 
 export interface Credentials {
@@ -66,6 +73,7 @@ export function openCredentials(options: CredentialsOptions): Credentials {
 }
 
 function refuse(error: unknown): never {
+  if (error instanceof ExpiredToken) throw new RejectedToken(error.message, principalIn(error.claims))
   if (error instanceof TokenError) throw unauthorized(error.message)
   if (error instanceof ApiError) throw error
   throw unavailable('the gateway could not check the token; retry later')

@@ -1,7 +1,7 @@
 // The authenticated identity of a gateway request, from a token or from a review of an access key, and its expiry.
 
 import type { Caller } from '../../api/caller.ts'
-import { type ApiError, unauthorized } from '../../api/errors.ts'
+import { ApiError, unauthorized } from '../../api/errors.ts'
 
 export type Principal = {
   /** With the scope of the token or key. */
@@ -19,6 +19,15 @@ export type Principal = {
   readonly expires: number
   /** Milliseconds: when a key of an open stream is reviewed again, because its expiry may have changed. */
   readonly reviewAt?: number | undefined
+}
+
+/** A token that was valid before. The audit log names its user; the response does not. */
+export class RejectedToken extends ApiError {
+  readonly holder: Pick<Principal, 'caller' | 'keyUid' | 'jti'>
+  constructor(message: string, holder: RejectedToken['holder']) {
+    super(401, 'Unauthorized', message)
+    this.holder = holder
+  }
 }
 
 /** `why`: where somebody said. */

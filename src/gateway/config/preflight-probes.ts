@@ -90,8 +90,7 @@ async function refusalOf(service: Service, keyFile: string, { message, details }
 async function userOf({ resources }: Service): Promise<string | undefined> {
   const user = await resources.create(SelfSubjectReview, '', {}).then(
     ({ object }) => (object.status as { readonly userInfo?: { readonly username?: string } }).userInfo?.username,
-    // A key whose scope excludes the question learns its owner from the refusal.
-    (error: ApiError) => error.details?.causes?.find(({ reason }) => reason === 'KeyOwner')?.message,
+    () => undefined,
   )
   // It becomes part of a command that somebody pastes.
   return user !== undefined && /^[\w.@:-]+$/.test(user) ? user : undefined

@@ -5,15 +5,10 @@ import { emptyMap, isObject, type Json, type JsonObject } from '../../api/object
 import type { Schema } from '../../api/schema.ts'
 import { type At, type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
 import { checkPatches } from '../patch/patch.ts'
-import { checkRules, type Finding } from './rules.ts'
+import { checkRules, type Finding, type LoadOptions } from './rules.ts'
 import { type Config, schema } from './schema.ts'
 
 export type { Config, Problem }
-
-export type LoadOptions = {
-  /** Undefined if patches are allowed. */
-  readonly noPatchesReason: string | undefined
-}
 
 export type Loaded = {
   /** With defaults, and without features that the rules disable. */
@@ -23,7 +18,7 @@ export type Loaded = {
   readonly warnings: readonly Problem[]
 }
 
-export function loadConfig(bytes: Uint8Array, { noPatchesReason }: LoadOptions): Loaded {
+export function loadConfig(bytes: Uint8Array, options: LoadOptions): Loaded {
   let text: ConfigText
   try {
     text = readConfigText(bytes)
@@ -35,7 +30,7 @@ export function loadConfig(bytes: Uint8Array, { noPatchesReason }: LoadOptions):
   const near: Finding[] = []
   // The rules rely on the types of the schema, so values of the wrong type are reported and removed first.
   const typed = checkShape(text.value, schema, [], { wrong: shape, near }) as JsonObject
-  const checked = checkRules(typed, merge(typed, schema) as Config, noPatchesReason)
+  const checked = checkRules(typed, merge(typed, schema) as Config, options)
   const patches = (['services', 'endpoints', 'endpointSlices'] as const).flatMap(kind =>
     patchFindings(text.value, kind),
   )

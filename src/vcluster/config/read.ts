@@ -4,6 +4,7 @@ import { allOf, type Flags, type Io, UsageError } from '../../host/command.ts'
 import { type Config, loadConfig, type Problem } from './config.ts'
 import { type License, LicenseError, licenseProblem, licenseWarning, patchesFeature, readLicense } from './license.ts'
 import { readTrustedKeys } from './license-keys.ts'
+import { parseKind } from './reference-kinds.ts'
 
 export const trustFlag = {
   'license-trust': {
@@ -25,11 +26,13 @@ export type ConfigFiles = {
   readonly file: string
   readonly license: string | undefined
   readonly 'license-trust'?: readonly string[]
+  /** Kinds that the syncer syncs in addition, so that there is no warning about them. */
+  readonly 'sync-references'?: readonly string[]
 }
 
 /** Prints warnings to standard error. Throws UsageError with all problems. */
 export async function readConfig(files: ConfigFiles, io: Io): Promise<Config> {
-  const { file, license, 'license-trust': trust = [] } = files
+  const { file, license, 'license-trust': trust = [], 'sync-references': references = [] } = files
   const [verified, bytes] = await allOf([
     license ? readLicenseFile(license, trust, io) : undefined,
     io.readFile(file).catch((error: Error) => {
@@ -41,6 +44,7 @@ export async function readConfig(files: ConfigFiles, io: Io): Promise<Config> {
   const unlicensed = licenseProblem(verified, patchesFeature, io.now())
   const { config, problems, warnings } = loadConfig(bytes, {
     noPatchesReason: unlicensed && `${unlicensed.code}: ${unlicensed.message}`,
+    syncReferences: references.flatMap(text => parseKind(text) ?? []),
   })
   const shown = ({ line, column, message }: Problem, kind: string) => `${file}:${line}:${column}: ${kind}${message}`
   for (const one of warnings) io.err(`platform: ${shown(one, 'warning: ')}\n`)

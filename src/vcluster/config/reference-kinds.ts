@@ -3,7 +3,7 @@
 /** A kind as kubectl names it: `PersistentVolumeClaim`, `Ingress.networking.k8s.io` or `Ingress.v1.networking.k8s.io`. */
 export type KindName = { readonly group: string; readonly version?: string; readonly kind: string }
 
-type GroupKind = Pick<KindName, 'group' | 'kind'>
+export type GroupKind = Pick<KindName, 'group' | 'kind'>
 
 export function groupKindOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): GroupKind {
   const slash = apiVersion.indexOf('/')
@@ -68,14 +68,18 @@ type ToHost = { readonly [key in 'configMaps' | 'secrets']: { readonly enabled: 
 
 const switches: { readonly [kind: string]: keyof ToHost } = { ConfigMap: 'configMaps', Secret: 'secrets' }
 
-/** Returns a warning if references to this kind have no object on the host with this configuration. */
-export function kindWarning(one: GroupKind, toHost: ToHost): string | undefined {
+/**
+ * Returns a warning if references to this kind have no object on the host with this configuration. `flagged` are the
+ * kinds of --sync-references.
+ */
+export function kindWarning(one: GroupKind, toHost: ToHost, flagged: readonly GroupKind[] = []): string | undefined {
   const shown = showKind(one)
   const only = 'the patch only translates the name'
   if (isSyncedByCluster(one)) return undefined
   const never = neverCrosses(one)
   if (never) return `${shown} objects are never synced to the host, because ${never}; ${only}`
   const key = one.group === '' && Object.hasOwn(switches, one.kind) ? switches[one.kind] : undefined
+  if (flagged.some(({ group, kind }) => group === one.group && kind === one.kind)) return undefined
   if (!key) return `${shown} objects are synced to the host only with --sync-references ${shown}; otherwise ${only}`
   if (toHost[key].enabled) return undefined
   return `${shown} objects are not synced to the host, because sync.toHost.${key}.enabled is false; ${only}`

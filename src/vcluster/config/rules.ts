@@ -6,7 +6,7 @@ import type { At } from '../../api/yaml-source.ts'
 import { networkProblem } from './address-policy.ts'
 import { allowedEntryProblem, keyEntryProblem } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
-import { groupKindOf, kindWarning } from './reference-kinds.ts'
+import { type GroupKind, groupKindOf, kindWarning } from './reference-kinds.ts'
 import type { Config } from './schema.ts'
 
 /** A problem at a path of the value, which config.ts maps to line and column. */
@@ -16,6 +16,13 @@ export type Finding = {
   /** Points at the key instead of the value. */
   readonly key?: boolean
   readonly message: string
+}
+
+export type LoadOptions = {
+  /** Undefined if patches are allowed. */
+  readonly noPatchesReason: string | undefined
+  /** The kinds of --sync-references. */
+  readonly syncReferences?: readonly GroupKind[]
 }
 
 type RuleResult = {
@@ -30,14 +37,18 @@ const servicesOn = [...toHost, 'services', 'enabled']
 const slicesOn = [...toHost, 'endpointSlices', 'enabled']
 
 /** `given` is the file, `merged` includes the defaults. */
-export function checkRules(given: JsonObject, merged: Config, noPatchesReason: string | undefined): RuleResult {
+export function checkRules(
+  given: JsonObject,
+  merged: Config,
+  { noPatchesReason, syncReferences }: LoadOptions,
+): RuleResult {
   const problems: Finding[] = []
   const warnings: Finding[] = []
   const config = switches(given, merged, problems, warnings)
   namespaces(config, problems)
   entries(config, problems)
   patches(config, noPatchesReason, problems, warnings)
-  if (noPatchesReason === undefined) warnings.push(...unsyncedReferences(config))
+  if (noPatchesReason === undefined) warnings.push(...unsyncedReferences(config, syncReferences))
   const domain = config.networking.advanced.clusterDomain
   if (dnsSubdomain(domain).length)
     problems.push({
@@ -149,17 +160,21 @@ function patches(config: Config, reason: string | undefined, problems: Finding[]
 }
 
 /** With `kindPath` the kind is in the synced objects, so only `vcluster patch` and the syncer know it. */
-function unsyncedReferences({ sync: { toHost: settings } }: Config): Finding[] {
-  return (['endpoints', 'endpointSlices'] as const).flatMap(key => referenceWarnings(settings, key))
+function unsyncedReferences({ sync: { toHost: settings } }: Config, flagged: LoadOptions['syncReferences']): Finding[] {
+  return (['endpoints', 'endpointSlices'] as const).flatMap(key => referenceWarnings(settings, key, flagged))
 }
 
-function referenceWarnings(settings: Config['sync']['toHost'], key: 'endpoints' | 'endpointSlices'): Finding[] {
+function referenceWarnings(
+  settings: Config['sync']['toHost'],
+  key: 'endpoints' | 'endpointSlices',
+  flagged: LoadOptions['syncReferences'],
+): Finding[] {
   return settings[key].patches.flatMap((patch, index) => {
     // patch.ts reports a malformed patch.
     const { apiVersion, kind, kindPath, labels } = patch?.reference ?? {}
     if (typeof apiVersion !== 'string' || typeof kind !== 'string') return []
     if (kindPath !== undefined || labels !== undefined || patch.labels !== undefined) return []
-    const warning = kindWarning(groupKindOf({ apiVersion, kind }), settings)
+    const warning = kindWarning(groupKindOf({ apiVersion, kind }), settings, flagged)
     const at = [...toHost, key, 'patches', index, 'reference']
     return warning === undefined ? [] : [{ at, message: `patches[${index}].reference: ${warning}` }]
   })

@@ -9,7 +9,11 @@ const forms = [
   'application/yaml',
   'application/json;as=Table;v=v1;g=meta.k8s.io',
   'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+  'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io',
+  // The server falls back to whole objects for a list.
+  'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json',
 ]
+const included = ['Object', 'Metadata', 'None']
 
 export function read(stage: Stage, actor: Actor): Step {
   const { chance, prover, enabled } = stage
@@ -29,7 +33,7 @@ export function read(stage: Stage, actor: Actor): Step {
   const hasHistory = name !== '' && (kind === kinds.SharedSecret || kind === kinds.ProjectSecret)
   const sub = hasHistory && chance.is(0.3) ? chance.pick(['history', 'history/1', 'history/2']) : ''
   const form = chance.is(0.2) ? { headers: { accept: chance.pick(forms) } } : {}
-  const query = [...(isOld ? old : []), ...(form.headers ? ['includeObject=Object'] : [])]
+  const query = [...(isOld ? old : []), ...(form.headers ? [`includeObject=${chance.pick(included)}`] : [])]
   const danger = isOld ? ({ danger: 'old-versions' } as const) : {}
   return stepOf(stage, actor, { kind, namespace, name, sub, method: 'get', query, what: 'reading', ...form, ...danger })
 }

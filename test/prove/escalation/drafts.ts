@@ -47,7 +47,7 @@ export function smallRule(stage: Stage): PolicyRule {
     return { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: [pick(names.users)] }
   return pick([
     () => on(ours, ['sharedsecrets', 'sharedsecrets/history', 'sharedsecrets/status'], names.secrets),
-    // A word that matches no subresource, and must not count as all of them.
+    // Every subresource of the kind, which is more than the object itself.
     () => ({
       verbs: ['get', 'update', 'patch', 'delete'],
       apiGroups: [ours],
@@ -116,7 +116,10 @@ export function scope({ chance }: Stage): { [field: string]: unknown } {
     [1, () => ({ secrets: [{ project: 'shop', name: 's0' }] })],
     [1, () => ({ secrets: [{ namespace: 'default', name: 's0' }] })],
     [1, () => ({ clusters: [{ cluster: 'c1' }] })],
-    [1, () => ({ roles: [{ role: 'platform-cli' }] })],
+    [2, () => ({ roles: [{ role: 'platform-cli' }] })],
+    [1, () => ({ roles: [{ role: 'platform-cli' }], projects: [{ project: 'shop', readOnly: true }] })],
+    [1, () => ({ roles: [{ role: 'platform-cli', projects: ['shop'] }] })],
+    [1, () => ({ allowPlatformCli: true })],
     [
       2,
       () => ({

@@ -101,10 +101,32 @@ const verbs: { readonly [method in Method]: string } = {
   get: 'get',
 }
 
-export function askOf({ kind, namespace, name, sub, method }: Step): Atom {
+/** The forms of an answer in the order in which the client prefers them. */
+function isOfMetadata({ method, name, headers = {}, query = [] }: Step): boolean {
+  if (method !== 'get') return false
+  for (const form of (headers['accept'] ?? '').split(',')) {
+    const [, as = ''] = /;as=(\w+);/.exec(form) ?? []
+    if (as === 'Table') return !query.includes('includeObject=Object')
+    if (as === '') return false
+    if ((as === 'PartialObjectMetadataList') === (name === '')) return true
+  }
+  return false
+}
+
+export function askOf(step: Step): Atom {
+  const { kind, namespace, name, sub, method } = step
   const isNamed = method !== 'deletecollection' && !(method === 'create' && sub === '')
   const verb = method === 'get' && name === '' ? 'list' : verbs[method]
   // Parts of a subresource, as in history/3, are not asked about by themselves.
   const [own = ''] = sub.split('/')
-  return { verb, group: kind.group, resource: kind.plural, sub: own, namespace, name: isNamed ? name : '', path: '' }
+  const ask = {
+    verb,
+    group: kind.group,
+    resource: kind.plural,
+    sub: own,
+    namespace,
+    name: isNamed ? name : '',
+    path: '',
+  }
+  return isOfMetadata(step) ? { ...ask, metadata: true } : ask
 }
