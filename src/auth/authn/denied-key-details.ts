@@ -8,7 +8,7 @@ import { actOf } from '../authz/authorize.ts'
 import { allows } from '../authz/scope.ts'
 
 export type OwnKeyOptions = {
-  /** When what somebody came with ends; undefined: never. */
+  /** The expiry of the caller's credential; undefined: never. */
   readonly ends: (caller: Caller) => number | undefined
   readonly now: () => number
 }
@@ -25,7 +25,7 @@ export const ownKeyWith =
     const end = ends(caller)
     return [
       { reason: 'KeyScope', message: JSON.stringify(scope) },
-      // From now on, for clocks are apart.
+      // Relative to now, because clocks differ.
       ...(end === undefined ? [] : [{ reason: 'KeyEndsIn', message: String((end - now()) / 1000) }]),
     ]
   }

@@ -1,4 +1,4 @@
-// The answers of the management API that a standalone gateway accepts: their size is limited.
+// Responses of the management API to a standalone gateway: their size is limited, and unknown scopes are rejected.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

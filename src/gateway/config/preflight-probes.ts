@@ -90,10 +90,10 @@ async function refusalOf(service: Service, keyFile: string, { message, details }
 async function userOf({ resources }: Service): Promise<string | undefined> {
   const user = await resources.create(SelfSubjectReview, '', {}).then(
     ({ object }) => (object.status as { readonly userInfo?: { readonly username?: string } }).userInfo?.username,
-    // A key whose scope excludes the question learns its owner from the refusal.
+    // The rejection names the owner of a key if its scope excludes the review.
     (error: ApiError) => error.details?.causes?.find(({ reason }) => reason === 'KeyOwner')?.message,
   )
-  // It becomes part of a command that somebody pastes.
+  // It becomes part of a command that people paste.
   return user !== undefined && /^[\w.@:-]+$/.test(user) ? user : undefined
 }
 
@@ -118,7 +118,7 @@ const impersonations = [
 const resourceName = ({ resource, subresource }: { readonly resource: string; readonly subresource?: string }) =>
   subresource ? `${resource}/${subresource}` : resource
 
-/** Whether each takes the gateway's credentials, and lets it present others. */
+/** Whether each cluster accepts the gateway's credentials and allows impersonation. */
 export async function probeClusters(
   accesses: ReadonlyMap<string, Access>,
   { file, io }: ProbeOptions,
