@@ -13,7 +13,7 @@ const holder = (resources: string[]) => ({
   scope: { rules: [{ verbs: ['create'], resources: [{ group: target.group, resources }] }] },
 })
 
-test('a refusal because of missing permissions has no details about the key', () => {
+test('a denial because of missing permissions has no details about the key', () => {
   assert.equal(tell(holder(['selfsubjectreviews']), { verb: 'create', target }), undefined)
   assert.equal(tell(holder(['tokenreviews']), { verb: 'create', target })?.[0]?.reason, 'KeyScope')
 })

@@ -121,7 +121,7 @@ test('a valid token is accepted, with its holder', async () => {
 })
 
 for (const [name, token] of Object.entries(refused))
-  test(`refused: ${name}`, async () => {
+  test(`rejected: ${name}`, async () => {
     await assert.rejects(verifyToken(token, options), (error: Error) => {
       assert.ok(error instanceof TokenError, String(error))
       assert.ok(!error.message.includes('ada') && !error.message.includes(signature), error.message)

@@ -116,7 +116,7 @@ const fillAndRecover = (free: string) => `
   await reopened.close()
   process.exit()`
 
-describe('sqlite: disks that refuse', () => {
+describe('sqlite: disks that fail to write', () => {
   const expectRecovery = async (lines: AsyncIterator<string>, first: RegExp) => {
     const said: string[] = []
     for await (const line of { [Symbol.asyncIterator]: () => lines }) said.push(line)
@@ -125,7 +125,7 @@ describe('sqlite: disks that refuse', () => {
   }
 
   const canLimit = spawnSync('prlimit', ['--version']).status === 0
-  test('a file that may not grow: unavailable, nothing half-written, recovers by itself', {
+  test('a file size limit: unavailable, nothing half-written, recovers by itself', {
     skip: !canLimit,
   }, async () => {
     const file = scratch()
