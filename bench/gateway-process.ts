@@ -59,7 +59,7 @@ function childOf(pid: number): number {
   return child ? Number(child) : pid
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever came
+// biome-ignore lint/suspicious/noExplicitAny: an arbitrary response
 export function send(server: Server, path: string, body: object): Promise<any> {
   return new Promise((resolve, reject) => {
     const headers = { Authorization: `Bearer ${server.key}`, 'Content-Type': 'application/json' }

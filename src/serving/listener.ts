@@ -170,7 +170,7 @@ const continuing =
     handle(request, response)
   }
 
-/** Returns the open sockets, below TLS if there is TLS. */
+/** Sets the limits of a server. Returns its open sockets, below TLS if there is TLS. */
 function bound(
   server: Server,
   { keepAlive, headersWithin, requestWithin }: Bounds,

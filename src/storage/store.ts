@@ -64,8 +64,8 @@ export type ListQuery = {
   /** Equality terms, all of which must match. The index evaluates them. The caller still filters by its whole selector. */
   readonly labels?: readonly { readonly key: string; readonly values: readonly string[] }[]
   /**
-   * Keys that `filter` can keep by their newest state, in terms of `Store.index`: the index answers them. Keys outside need
-   * not be looked at, except for those that changed after `revision`. Ignored where it has terms and the index is not complete.
+   * Candidates: the keys whose newest state `filter` may keep, in terms of `Store.index`. The list skips other keys, except those
+   * that changed after `revision`. Ignored if it has terms and the index is not complete.
    */
   readonly among?: Candidates
   /** Decides whether to keep an entry. Only kept entries count towards `limit`. */
@@ -80,9 +80,8 @@ export type ListResult = {
   /** The revision of this list: of the snapshot, or the newest one at the time of reading. */
   readonly revision: number
   /**
-   * `more`: whether a key remains after the last entry that `labels` would let through (`filter` may still refuse it).
-   * With `among`, keys outside of it may count, or not.
-   * `remaining`: how many keys remain, before labels and filter; 0 where `more` is false.
+   * `more`: whether a key that matches `labels` remains after the last entry (`filter` may still reject it). With `among`, other
+   * keys may or may not count. `remaining`: the number of remaining keys, before labels and filter; 0 if `more` is false.
    */
   readonly more: boolean
   readonly remaining: number

@@ -30,7 +30,7 @@ export type Outcome = {
   readonly problems: readonly Violation[]
 }
 
-/** Start and end of the disk failure in ticks, and when the server recovered. */
+/** Start and end of the disk failure in ticks, and the times when the disk and the server had recovered. */
 type Failing = { from: number; to: number; mended: number; recovered: number }
 
 export async function runDiskFault(fiu: Fiu, name: string, seed: string, begin: Again = {}): Promise<Outcome> {

@@ -77,7 +77,7 @@ export async function runWatchers({ watchers = 2000, events = 200, slow = 20 } =
   }
 }
 
-/** These clients request the large object and read nothing. Reading more from the kernel shows whether the peer has closed. */
+/** These clients request the large object and read nothing. A write shows whether the server has closed the connection. */
 function openDeaf(url: string, key: string, count: number) {
   const { hostname, port, host } = new URL(url)
   const path = `${teams}?watch=true&fieldSelector=metadata.name%3Dbig`

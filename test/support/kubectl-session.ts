@@ -26,7 +26,7 @@ export type Session = {
   /** Returns the errors; the command must fail with that code. */
   fails(command: Command, options?: CommandOptions & { readonly code?: number }): Promise<string>
   /** The output of a command as an object; adds `-o json`. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert fields of arbitrary responses
   json(command: Command, options?: CommandOptions): Promise<any>
   /** Starts a long-running command, yields its lines, and ends it when the loop is left. */
   lines(command: Command): AsyncGenerator<string>

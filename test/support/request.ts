@@ -17,7 +17,7 @@ export type Answer = {
   readonly headers: IncomingHttpHeaders
   readonly text: string
   /** The parsed body, if it is JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert fields of arbitrary responses
   readonly body: any
 }
 // biome-ignore lint/suspicious/noExplicitAny: as above

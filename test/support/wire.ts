@@ -22,7 +22,7 @@ export type Reply = {
   /** All Warning headers, as a list. */
   readonly warnings: readonly string[]
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert fields of arbitrary responses
   readonly json: any
 }
 

@@ -1,4 +1,4 @@
-// The details about a key in the refusal that its holder receives.
+// The details about a key in a denial, which only its holder receives.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -84,7 +84,7 @@ function editTeam(stage: Stage): Step | undefined {
   return stepOf(stage, { ...team, method: 'merge', body, what: 'members' })
 }
 
-/** Removes the access entries or the owner of an object. */
+/** Removes the access entries of an object, and sometimes makes the administrator its owner. */
 function unshare(stage: Stage): Step | undefined {
   const { chance, prover } = stage
   const kind = chance.pick([kinds.SharedSecret, kinds.SharedSecret, kinds.ProjectSecret, kinds.Team])
