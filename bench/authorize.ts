@@ -76,7 +76,7 @@ export async function measureAuthorize(): Promise<Measured> {
     namespace: '',
     name: `team-${index % 100}`,
   })
-  // As many before as a server has had after a minute: what counts is the cost of a warm one.
+  // Warms up like a server after a minute, because the cost of a warm server matters.
   const [warming, rounds] = [60_000, 60_000]
   const took = { nothing: [] as number[], authenticate: [] as number[], authorize: [] as number[] }
   for (let round = -warming; round < rounds; round++) {

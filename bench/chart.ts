@@ -2,12 +2,12 @@
 
 import { type Figure, isMet, told, toldWanted } from './measurement.ts'
 
-/** Each can be read on white and on a dark page alike: a picture does not know which one it is on. */
+/** Readable on light and dark pages, because an image does not know its background. */
 export const colours = { text: '#77818c', met: '#3a85d8', short: '#cf6a1d', bare: '#77818c', wanted: '#77818c' }
 
 const width = 400
 const left = 10
-/** Beyond it stand the numbers, in one column. */
+/** The numbers are in a column after the longest bar. */
 const longest = 190
 const bar = 14
 
@@ -46,7 +46,7 @@ export function chartOf(figure: Figure): string {
   ].join('\n')
 }
 
-/** Of a ratio the bare one is 1, and its name says enough. */
+/** The baseline of a ratio is 1, so its name is enough. */
 const toldBare = ({ name, value }: NonNullable<Figure['bare']>, figure: Figure) =>
   value === 1 ? name : `${name} ${told(value, figure)}`
 

@@ -34,7 +34,7 @@ export async function measureCli(): Promise<Measured> {
     const more = `best ${(times[0] ?? 0).toFixed(0)}, ${cpu(command)} of CPU`
     return { milliseconds: middle, more, text: `${middle.toFixed(0)} ms (${more})` }
   }
-  /** By the shell's own accounts of its children, which no neighbour disturbs. */
+  /** CPU time of the child processes, as the shell reports it. Other load does not affect it. */
   const cpu = (command: readonly string[]) => {
     const loop = `i=0; while [ $i -lt ${rounds} ]; do "$@" > /dev/null || exit 1; i=$((i+1)); done; times`
     const [, children = ''] = run(['sh', '-c', loop, 'sh', ...command])

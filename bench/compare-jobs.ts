@@ -1,4 +1,4 @@
-// The jobs that compare.ts gives to both servers, and how one is driven: the same requests by the same generator.
+// The jobs of compare.ts, and how to run them: the same requests from the same generator for both servers.
 
 import { type Stock, typeOf, type Way } from './compare-server.ts'
 import { drive } from './load.ts'
@@ -26,7 +26,7 @@ export type Rate = {
   readonly why?: string | undefined
   readonly p99?: number
 }
-/** `%d` is the number of the request: in a path below that of the objects. */
+/** `%d` is the number of the request, in a path below that of the objects. */
 type Template = { readonly method: string; readonly path: string; readonly body?: object }
 type Job = { readonly name: string; drive(side: Side, run: Run): Promise<Rate> }
 
@@ -53,7 +53,7 @@ export const jobs: readonly Job[] = [
   { name: 'watch', drive: driveWatch },
 ]
 
-/** A selector picks about ten of them. */
+/** A selector matches about ten of them. */
 export async function fill({ way, stock }: Side, { run, objects, signal }: Run): Promise<void> {
   const groups = Math.max(1, Math.floor(objects / few))
   await lanes(16, objects, signal, async index => {
@@ -175,7 +175,7 @@ async function lanes(count: number, total: number, signal: AbortSignal, work: (i
 
 const medianOf = (rates: readonly Rate[], pick: (rate: Rate) => number) => median(rates.map(pick))
 
-/** The middle of several rounds, with all of their errors. */
+/** The median of several rounds, with the errors of all rounds. */
 export const middle = (rates: readonly Rate[]): Rate => ({
   perSecond: medianOf(rates, rate => rate.perSecond),
   errors: rates.reduce((sum, { errors }) => sum + errors, 0),

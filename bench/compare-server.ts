@@ -12,7 +12,7 @@ export type Way = {
   readonly server: string
   /** A token for wrk; absent if the certificate of the server must be verified, because wrk does not verify. */
   bearer(): Promise<string | undefined>
-  /** Rejects where no answer came. */
+  /** Rejects without a response. */
   send(method: string, path: string, body?: string): Promise<Answer>
   /** Resolves when the watch is open, with a function that ends it. */
   watch(path: string, take: (chunk: string) => void): Promise<() => void>
@@ -40,7 +40,7 @@ type Asked = {
   readonly failed?: (error: Error) => void
 }
 
-/** By token or client certificate, as the kubeconfig says. */
+/** With a token or client certificate from the kubeconfig. */
 export function openWay(file: string, context?: string): Way {
   const access = readKubeconfig(readFileSync(file), { file, directory: dirname(resolve(file)), context })
   const dial = openDial(access, { env: process.env, now: Date.now })
@@ -120,7 +120,7 @@ export const teamStock: Stock = {
   patch: value => ({ spec: { displayName: value } }),
 }
 
-/** ConfigMaps in a namespace of that name where there are any, else Teams of a server like ours. */
+/** ConfigMaps in a namespace of that name if the server has them, otherwise Teams of a server like ours. */
 export async function chooseStock(way: Way, namespace: string): Promise<Stock> {
   if (await serves(way, '/api/v1', 'configmaps')) return configMaps(namespace)
   if (await serves(way, teams, 'teams')) return teamStock
@@ -137,7 +137,7 @@ async function serves(way: Way, path: string, plural: string): Promise<boolean> 
   return resources.some(({ name }) => name === plural)
 }
 
-/** Resolves with whether it was created: servers with implicit namespaces have none to create. */
+/** Resolves with whether it was created. Servers with implicit namespaces create none. */
 export async function makeNamespace(way: Way, name: string): Promise<boolean> {
   const { status, text } = await way.send('POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }))
   if (status === 405) return false

@@ -1,4 +1,4 @@
-// `npm run bench:compare -- --kubeconfig F [--context C]`: the same jobs on another Kubernetes-style server and on ours, by turns (docs/BENCH.md).
+// `npm run bench:compare -- --kubeconfig F [--context C]`: alternates the same jobs between another Kubernetes-style server and ours.
 
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
@@ -80,7 +80,7 @@ async function compare(sizes: Sizes, way: Way): Promise<void> {
     await fill(ours, run)
     await byTurns(ours, theirs, run)
   } finally {
-    // The other server first: ours goes with its directory.
+    // The other server first, because our server is deleted with its directory.
     for (const step of undo.toReversed()) await step().catch(complain)
   }
 }
@@ -90,7 +90,7 @@ function complain(error: Error): void {
   process.exitCode = 1
 }
 
-/** So that a noisy neighbour disturbs both alike. */
+/** Alternates, so that other load on the machine affects both alike. */
 async function byTurns(ours: Side, theirs: Side, run: Run): Promise<void> {
   for (const job of jobs) {
     const rates = { ours: [] as Rate[], theirs: [] as Rate[] }

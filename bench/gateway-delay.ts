@@ -11,7 +11,7 @@ const connections = 32
 /** Warms up open connections until V8 has compiled everything, which takes some 10,000 requests. */
 const warmUp = 24_000
 
-/** The 99th percentiles in milliseconds; medians of pairs that follow each other, for the machine may be another a minute later. */
+/** The 99th percentiles in milliseconds: medians of consecutive pairs, because the load of the machine changes. */
 export async function measureDelay(direct: At, through: At, seconds: number) {
   const [one, other] = [openLane(direct), openLane(through)]
   for (const lane of [one, other]) await lane.warm()
@@ -39,7 +39,7 @@ function openLane({ path, ...options }: At) {
     if (next) next(client)
     else free.push(client)
   }
-  /** Milliseconds from when it was due. */
+  /** Milliseconds since the scheduled time. */
   const one = async (due: number) => {
     const client = await take()
     const { code } = await client.ask('GET', path)
@@ -53,7 +53,7 @@ function openLane({ path, ...options }: At) {
       for (let sent = 0; sent < warmUp; sent += connections)
         await Promise.all(Array.from({ length: connections }, () => one(0)))
     },
-    /** Sent when they are due, whether or not others have been answered. */
+    /** Sends requests at their scheduled time, even if earlier ones have no response yet. */
     async run(seconds: number): Promise<number> {
       const under: Promise<number>[] = []
       const began = performance.now()

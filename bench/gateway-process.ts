@@ -9,7 +9,7 @@ import type { Server } from './processes.ts'
 
 export const ours = '/apis/management.platform.sh/v1'
 
-/** `built`: the program as it is published. */
+/** `built`: the published program. */
 export async function startGateway(server: Server, built: string) {
   const directory = mkdtempSync(join(tmpdir(), 'platform-bench-gateway-'))
   const put = (name: string, text: string) => writeFileSync(join(directory, name), text)
@@ -59,7 +59,7 @@ function childOf(pid: number): number {
   return child ? Number(child) : pid
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: whatever came
+// biome-ignore lint/suspicious/noExplicitAny: an arbitrary response
 export function send(server: Server, path: string, body: object): Promise<any> {
   return new Promise((resolve, reject) => {
     const headers = { Authorization: `Bearer ${server.key}`, 'Content-Type': 'application/json' }
@@ -75,12 +75,12 @@ export function send(server: Server, path: string, body: object): Promise<any> {
   })
 }
 
-/** Milliseconds of CPU time of a process, which says more than a rate on a busy machine. */
+/** CPU time of a process in milliseconds. It is more reliable than a rate on a busy machine. */
 export function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-/** Megabytes that are resident. */
+/** Resident memory in megabytes. */
 export const memoryOf = (pid: number) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024

@@ -8,13 +8,13 @@ import { remove, type Server } from './processes.ts'
 
 const count = 1000
 const atOnce = 50
-/** Watches on a connection, where they share one. */
+/** Watches per shared connection. */
 const onOne = 100
 const rounds = 3
 
 export type Watches = { readonly before: number; readonly alone: number; readonly together: number }
 
-/** Megabytes, medians, each time of a gateway that was just started. */
+/** Megabytes: medians, each with a newly started gateway. */
 export async function measureWatches(server: Server, built: string, token: string): Promise<Watches> {
   const found = { before: [] as number[], alone: [] as number[], together: [] as number[] }
   for (let round = 0; round < rounds; round++)

@@ -20,7 +20,7 @@ export type Load = {
   readonly headers?: { readonly [name: string]: string }
   readonly connections: number
   readonly seconds: number
-  /** Breaks it off. */
+  /** Aborts the requests. */
   readonly signal?: AbortSignal
 }
 

@@ -6,7 +6,7 @@ export type Machine = {
   readonly cores: number
   readonly arch: string
   readonly node?: string
-  /** Over the minute before the run, and over its last. */
+  /** Load average over the minute before the run, and over its last minute. */
   readonly load?: { readonly before: number; readonly after: number }
   /** Whether the machine was idle otherwise; absent if unknown. */
   readonly quiet?: boolean
@@ -18,7 +18,7 @@ export type Circumstances = { readonly date: string; readonly machine: Machine }
 const mostWhenQuiet = 1
 const now = () => Math.round((loadavg()[0] as number) * 100) / 100
 
-/** Before the run; `done` after it. */
+/** Call before the run, and `done` after it. */
 export function lookAtMachine(): { done(): Circumstances } {
   const before = now()
   const settings = Object.entries(process.env).filter(([name]) => name.startsWith('BENCH_'))

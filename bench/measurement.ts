@@ -35,5 +35,5 @@ export const told = (value: number, { unit }: Figure) => `${number(value)}${unit
 export const toldWanted = (figure: Figure) =>
   figure.wanted === undefined ? '–' : `${figure.direction === 'at-least' ? '≥' : '≤'} ${told(figure.wanted, figure)}`
 
-/** So that the record does not pretend to know more digits than a run can tell. */
+/** Rounds to the precision of a measurement. */
 export const rounded = (value: number) => Number(value.toPrecision(4))

@@ -1,4 +1,4 @@
-// Patches: evaluations a second in a batch, and objects a second from end to end, with the sandbox's share of the time.
+// Patches: evaluations per second in a batch, and objects per second from end to end, with the sandbox's share of the time.
 
 import { openPatcher } from '../src/vcluster/patch/apply.ts'
 import type { Patch } from '../src/vcluster/patch/patch.ts'
@@ -47,7 +47,7 @@ async function evaluations(sandbox: Sandbox): Promise<Row> {
   return { line, figure: figureOf('evaluations', rates, `${each} µs of a core each`) }
 }
 
-/** Many at a time, as the syncer's lanes do. */
+/** Many at a time, like the shards of the syncer. */
 async function objects(inner: Sandbox): Promise<Row> {
   let inside = 0
   const sandbox: Sandbox = {

@@ -44,7 +44,7 @@ const makeTeams = (server: Server) =>
     }),
   )
 
-/** Everybody may get teams through a binding of their own team's group; the answer is the key of one of them. */
+/** Everybody may get teams through a binding of their own team's group. Returns the key of one user. */
 async function fill(server: Server): Promise<string> {
   await post(server, `${rbac}/clusterroles`, {
     metadata: { name: 'reader' },
@@ -71,7 +71,7 @@ export async function measureRights(seconds: number): Promise<Measured> {
     { url: full.url, key: full.key, rates: [] as number[] },
     { url: full.url, key: member, rates: [] as number[] },
   ] as const
-  // By turns, so that a noisy neighbour disturbs all alike; the first turn warms them.
+  // Alternates, so that other load on the machine affects all alike. The first round is a warm-up.
   for (let round = 0; round < 6; round++)
     for (const { url, key, rates } of runs) {
       const { perSecond, errors } = await drive({ ...load, url, key })

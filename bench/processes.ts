@@ -25,7 +25,7 @@ async function start(args: readonly string[], ready: RegExp): Promise<{ child: C
 
 const stopper = (child: ChildProcess) => () =>
   new Promise<void>(resolve => {
-    // It may have ended already: Ctrl-C ends all of them.
+    // The process may have ended already, because Ctrl-C ends all of them.
     if (child.exitCode !== null || child.signalCode !== null) return resolve()
     child.on('exit', () => resolve())
     child.kill('SIGTERM')

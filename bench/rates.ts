@@ -36,7 +36,7 @@ const jobs: readonly Job[] = [
 ]
 export const rateNames = jobs.map(({ name }) => name)
 
-/** Those whose name contains the word; all without one. */
+/** The jobs whose name contains the word; without a word, all. */
 export async function measureRates(seconds: number, word = ''): Promise<Measured> {
   const server = await startServer()
   for (let index = 0; index < 1000; index++) await send(server, 'POST', teams, team(`team-${index}`))
@@ -55,7 +55,7 @@ export async function measureRates(seconds: number, word = ''): Promise<Measured
 
 type Row = Pick<Job, 'name' | 'target'> & { readonly ours: number; readonly bare: number; readonly errors: number }
 
-/** Alternating, so that a noisy neighbour disturbs both alike. */
+/** Alternates, so that other load on the machine affects both alike. */
 async function compare({ name, target }: Job, ours: Load, bare: Load): Promise<Row> {
   const results = { ours: [] as number[], bare: [] as number[] }
   let errors = 0

@@ -12,7 +12,7 @@ export function readRecord(directory = docs): BenchRecord {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as BenchRecord) : { figures: [] }
 }
 
-/** Everything that follows from the record, by its place under `directory`. */
+/** All files generated from the record, by path below `directory`. */
 export function pagesOf(record: BenchRecord, directory = docs): Map<string, string> {
   const page = readFileSync(join(directory, 'BENCH.md'), 'utf8')
   return new Map([
@@ -22,7 +22,7 @@ export function pagesOf(record: BenchRecord, directory = docs): Map<string, stri
   ])
 }
 
-/** Charts of figures that are no longer in the record go. */
+/** Deletes charts of figures that are no longer in the record. */
 export function writeRecord(record: BenchRecord, directory = docs): void {
   const pages = pagesOf(record, directory)
   mkdirSync(join(directory, 'bench'), { recursive: true })

@@ -1,4 +1,4 @@
-// The record of the bench: the newest of every figure, with its date and machine, and the table that docs/BENCH.md shows of it.
+// The record of the bench: the newest value of every figure, with date and machine, and the table for docs/BENCH.md.
 
 import { type Circumstances, toldMachine } from './machine-info.ts'
 import { type Figure, rounded, told, toldWanted } from './measurement.ts'
@@ -32,7 +32,7 @@ function entryOf(figure: Figure, circumstances: Circumstances): Entry {
   }
 }
 
-/** A file's name from a figure's: `scale: cold start` is `scale-cold-start.svg`. */
+/** The file name of a chart: `scale: cold start` is `scale-cold-start.svg`. */
 export const chartName = (name: string) =>
   `${name
     .toLowerCase()
@@ -57,7 +57,7 @@ export function tableOf({ figures }: BenchRecord): string {
 
 export const marks = { begin: '<!-- bench record: begin -->', end: '<!-- bench record: end -->' }
 
-/** The page with the table between its marks. */
+/** The page with the table between its markers. */
 export function withTable(page: string, record: BenchRecord): string {
   const [begin, end] = [page.indexOf(marks.begin), page.indexOf(marks.end)]
   if (begin === -1 || end < begin) throw new Error(`docs/BENCH.md needs ${marks.begin} and, after it, ${marks.end}`)

@@ -191,7 +191,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 const pageSize = 4096
 const residentOf = ({ child }: Started) =>
   Number(readFileSync(`/proc/${child.pid}/statm`, 'utf8').split(' ')[1]) * pageSize
-/** Seconds, threads of the sandbox included. */
+/** CPU seconds, including the threads of the sandbox. */
 function cpuOf({ child }: Started): number {
   const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

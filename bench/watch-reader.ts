@@ -10,7 +10,7 @@ export type Task = {
   readonly warmUp: number
   readonly events: number
 }
-/** For every event, when each watcher had it, in milliseconds of the clock that all processes of a machine share. */
+/** The time at which each watcher received an event, in milliseconds of a clock that all processes share. */
 export type Report = { readonly [name: string]: readonly number[] }
 
 const now = () => Number(process.hrtime.bigint()) / 1e6
@@ -27,7 +27,7 @@ async function start(task: Task): Promise<void> {
   process.send?.('open')
 }
 
-/** Reads the connection directly, because CPU time of the reader is missing to the server. */
+/** Reads the connection directly, because the CPU time of the reader is not available to the server. */
 function open({ url, key }: Task): Promise<void> {
   const { host, hostname, port, pathname, search } = new URL(url)
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// 200 watchers × 200 events: how many arrive a second, and how late.
+// 200 watchers × 200 events: events per second, and their delay.
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ const writers = 32
 
 const now = () => Number(process.hrtime.bigint()) / 1e6
 
-/** When each create was sent, and when it was answered. */
+/** When each create was sent, and when its response arrived. */
 type Written = Map<string, { readonly sent: number; readonly answered: number }>
 
 export async function measureWatch(): Promise<Measured> {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The executable. Plain JavaScript for any Node from 18: hands over to the pinned Node 24 where its own is older.
+// The executable. Plain JavaScript for Node 18 and newer: starts the pinned Node 24 if the current one is older.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
@@ -38,7 +38,8 @@ if (major > 24 || (major === 24 && minor >= 12)) {
   // Other commands are short. V8 would optimise the HTTP parser of undici, which is WebAssembly, and a process ends only after that: 60 ms.
   // Set before the compile cache, which belongs to one set of flags.
   if (!programFor(process.argv.slice(2))) v8.setFlagsFromString('--wasm-tiering-budget=1000000000')
-  // Our own modules are where the importing one says. Node would ask the disk about every one again, which is a fifth of a server's start.
+  // Resolves imports of our own modules without the file system. Node would check every file again, which takes a fifth of the start of a
+  // server.
   const own = new URL('../', pathToFileURL(program)).href
   const format = program === sources ? 'module-typescript' : 'module'
   module.registerHooks({
@@ -47,7 +48,7 @@ if (major > 24 || (major === 24 && minor >= 12)) {
         ? { url: new URL(name, context.parentURL).href, format, shortCircuit: true }
         : next(name, context),
   })
-  // What was compiled once is kept beside the program, for its owner; where it may not be written, nothing is kept.
+  // The compile cache is next to the program and belongs to its owner. Without write permission there is no cache.
   module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)))
   await import(pathToFileURL(program).href)
 } else {
@@ -72,8 +73,8 @@ if (major > 24 || (major === 24 && minor >= 12)) {
   child.on('exit', (code, signal) => process.exit(signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 1)))
 }
 
-// A terminal sends Ctrl-C and its own end to the child too, and a second signal would break off its orderly end. So the
-// first one is not passed on there; whoever sends another, to this process alone perhaps, is heard.
+// A terminal also sends Ctrl-C and its hang-up to the child, and a second signal would abort the child's orderly shutdown. So the first one
+// is not forwarded if there is a terminal. Later ones are, because they may have been sent only to this process.
 function forward(child, signal) {
   let known = ['SIGINT', 'SIGQUIT', 'SIGHUP'].includes(signal) && Boolean(process.stdin.isTTY)
   return () => {
@@ -82,7 +83,7 @@ function forward(child, signal) {
   }
 }
 
-/** Empty for other commands, and where the user has set the young generation or malloc. */
+/** Empty for other commands, and if the user has set the young generation or malloc. */
 function settingsFor(args) {
   const found = programFor(args)
   const isSet = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some(one => one.includes('semi-space'))

@@ -78,12 +78,12 @@ test('only cmd and host/io.ts read process.env and process.argv', () => {
   holds(programs.map(file => !mayRead(file) && reads.test(file.code) && `${file.path}: reads env or argv`))
 })
 
-test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a thread of its own', () => {
+test('only vcluster/patch/sandbox-worker.ts runs foreign code, in a separate thread', () => {
   const runs = /'node:vm'|\beval\(|\bnew Function\(|\bFunction\(|from 'quickjs-wasi'|\.evalCode\(/
   holds(programs.map(({ path, code }) => path !== runsForeignCode && runs.test(code) && `${path}: runs foreign code`))
 })
 
-test('outbound HTTP/1.1 goes through undici, which transport/undici.ts alone loads', () => {
+test('outbound HTTP/1.1 goes through undici, which only transport/undici.ts loads', () => {
   const sends = /\b(?:request|get|Agent|globalAgent)\b[^\n]*(?:from 'node:https?'|getBuiltinModule\('node:https?'\))/
   const loads = /(?:^import (?!type\b)[^\n]*|require\(|import\()'undici/m
   const isLoader = (path: string) => path === 'src/transport/undici.ts'
@@ -124,12 +124,12 @@ test('file names are kebab-case', () => {
   holds(files.map(({ path }) => !name.test(basename(path)) && `${path}: is not kebab-case`))
 })
 
-test('index.ts is in kinds/, storage/ and cli/ alone, where it holds a list', () => {
+test('index.ts exists only in kinds/, storage/ and cli/, where it holds a list', () => {
   const allowed = ['src/kinds/index.ts', 'src/storage/index.ts', 'src/cli/index.ts']
   holds(files.map(({ path }) => basename(path) === 'index.ts' && !allowed.includes(path) && `${path}: name it`))
 })
 
-test('the first line of a file says what it holds', () => {
+test('the first line of a file describes its content', () => {
   holds(files.map(({ path, text }) => !/^\/\/ \S+ \S/.test(text) && `${path}: begin with // and one sentence`))
 })
 

@@ -55,13 +55,13 @@ test('every block of every document says how it is checked', () => {
   }
 })
 
-test('every relative link leads to a file', () => {
+test('every relative link refers to an existing file', () => {
   for (const path of documents)
     for (const [, to = ''] of readDocument(path).matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g))
       assert.ok(existsSync(join(root, dirname(path), to)), `${path}: ${to} does not exist`)
 })
 
-test('what is left to CI is what CI runs', () => {
+test('the blocks left to CI are those that CI runs', () => {
   assert.ok(those('sh ci').length)
   for (const block of those('sh ci')) assert.ok(readDocument('.ci/run').includes(block.text.trim()), at(block))
 })
@@ -88,7 +88,7 @@ const { code: withoutCurl } = await exec('curl', ['--version'])
 if (!kubectl) notRun('kubectl ≥ 1.29')
 else if (withoutCurl) notRun('curl')
 else
-  suite('shell blocks run and print what the page says', { concurrency: true }, () => {
+  suite('shell blocks run and print the output on the page', { concurrency: true }, () => {
     for (const path of documents) {
       const own = blocks.filter(block => block.path === path)
       const count = own.filter(block => block.how === 'sh' || block.how === 'sh background').length
@@ -119,7 +119,7 @@ suite('with a server', () => {
   })
   after(() => server.stop())
 
-  test('objects in yaml and json blocks are taken in a dry run, settings by the program', async () => {
+  test('objects in yaml and json blocks pass a dry run, and the program accepts the settings', async () => {
     for (const block of those('yaml', 'json'))
       for (const document of parseAllDocuments(block.text)) {
         assert.deepEqual(document.errors, [], at(block))
@@ -151,11 +151,11 @@ test('docs/OPERATIONS.md lists every setting with its flag, its variable and its
   }
 })
 
-test('docs/KINDS.md is what `npm run docs` makes', () => {
+test('docs/KINDS.md equals the output of `npm run docs`', () => {
   assert.ok(readDocument('docs/KINDS.md') === `${kindsPage()}\n`, 'run `npm run docs`')
 })
 
-test('docs/CLI.md and the help texts are what `npm run docs` makes', async () => {
+test('docs/CLI.md and the help texts equal the output of `npm run docs`', async () => {
   const page = readDocument('docs/CLI.md')
   assert.ok(page === (await cliPage(page)), 'run `npm run docs`')
   assert.ok(readDocument('test/cli/help.txt') === (await helpTexts()), 'run `npm run docs`')

@@ -43,7 +43,7 @@ test('__proto__ and similar names are ordinary keys of maps without a prototype'
   assert.deepEqual(readJson('{"__proto__":1,"__proto__":2}').duplicates, ['__proto__'])
 })
 
-test('integers beyond 2^53 are refused, not rounded (D4)', () => {
+test('integers beyond 2^53 are rejected, not rounded (D4)', () => {
   assert.equal(readJson('9007199254740992').value, 2 ** 53)
   assert.equal(readJson('-9007199254740992').value, -(2 ** 53))
   for (const text of [

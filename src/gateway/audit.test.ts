@@ -1,4 +1,4 @@
-// The audit log of a gateway whose file names another one while it runs: every event is in one of them, and none is lost.
+// The audit log of a gateway after a change of its file: every event is in one of the two files, and none is lost.
 
 import assert from 'node:assert/strict'
 import {

@@ -14,9 +14,9 @@ import type { GatewayConfig } from './config/schema.ts'
 import type { GatewayOptions } from './gateway.ts'
 
 export type GatewayAudit = GatewayOptions['audit'] & {
-  /** Rejects with UsageError. undefined: it is the same. */
+  /** Rejects with UsageError. undefined: nothing changed. */
   prepare(config: GatewayConfig): Promise<Change | undefined>
-  /** Resolves when all that was recorded is out, or given up. */
+  /** Resolves when all events are written or lost. */
   close(): Promise<void>
 }
 
@@ -39,7 +39,7 @@ export async function openGatewayAudit(first: GatewayConfig, options: GatewayAud
     const stamp = JSON.stringify([destination, policy, salt.toString('hex')])
     if (before?.stamp === stamp) return before
     const into = { ...options, settings, directory: dirname(file), salt }
-    // A file that stays is not opened twice: its lines stay in order.
+    // A log file that stays the same is not opened twice, so that its lines stay in order.
     const sink =
       before?.destination === destination ? before.sink : await openAuditSink(into).catch(unopened(file, destination))
     return { stamp, destination, sink, audit: auditInto(sink, policy, into) }

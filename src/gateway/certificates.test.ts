@@ -1,4 +1,4 @@
-// The files of a gateway's own CA while somebody changes them.
+// The files of a gateway's own CA while another program changes them.
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'

@@ -13,9 +13,9 @@ import type { Change } from './config/reload-transaction.ts'
 import type { GatewayConfig } from './config/schema.ts'
 
 export interface Certificates {
-  /** For one listener. */
+  /** The certificate source of one listener. */
   view(): CertificateSource
-  /** Throws UsageError. undefined: it is the same. */
+  /** Throws UsageError. undefined: nothing changed. */
   prepare(config: GatewayConfig): Change | undefined
   stop(): void
 }
@@ -100,7 +100,7 @@ export function pairOf({ tls = {} }: GatewayConfig, file: string): Pair | undefi
       return undefined
     }
   })
-  // Somebody may be replacing both files. A new CA would overwrite one of them.
+  // Another program may be replacing both files. A new CA would overwrite one of them.
   if (own && missing.length === 1)
     problems.push('only one of ca.crt and ca.key exists: add the other, or remove both to let the gateway create a CA')
   const [certificatePath = '', keyPath = ''] = paths

@@ -26,7 +26,7 @@ import { closeAfterResponse, protocolOf, upgrade } from './proxy/upgrade.ts'
 import type { Forwarding } from './proxy/upstream-request.ts'
 import { sendWatchError, type WatchErrorEvent } from './proxy/watch-error-event.ts'
 
-// Not imported: see kubeconfig/transport.ts.
+// Not imported: an ES import of node:http evaluates all its exports, including WebSocket, which loads fetch. That takes 50 ms.
 const { ServerResponse } = process.getBuiltinModule('node:http')
 
 export type GatewayObservation = {
@@ -38,7 +38,7 @@ export type GatewayObservation = {
   readonly error: unknown
 }
 
-/** The configuration that can change while it runs. */
+/** The configuration that can change at runtime. */
 export type Setup = {
   readonly find: (place: Route['target']) => Found | undefined
   readonly prefixes: Prefixes
@@ -49,13 +49,13 @@ export type GatewayOptions = {
   readonly setup: () => Setup
   readonly credentials: Credentials
   readonly revocations: Pick<Revocations, 'revokedReason'>
-  /** Why nobody can be let in now; undefined: they can. */
+  /** Why the gateway cannot verify anybody now; undefined: it can. */
   readonly staleFeedReason: () => string | undefined
   readonly streams: ActiveRequests
   readonly limits: InflightLimits
   readonly guard: UnknownKeyLimiter
   readonly audit: Pick<Audit, 'begin' | 'started' | 'complete'>
-  /** A key was used, itself or by a token of it. */
+  /** Called when a key, or a token of it, was used. */
   readonly used: (keyUid: string) => void
   readonly uuid: () => string
   readonly observe: (observation: GatewayObservation) => void
@@ -100,7 +100,7 @@ export function openGateway(options: GatewayOptions): Gateway {
       response.on('finish', () => closeAfterResponse(socket))
       const exchange = openExchange(request, response, options.uuid)
       socket.on('close', () => response.emit('close'))
-      // Also where the client does not take the answer, so that it is never out.
+      // Also if the client does not read the response, which then never completes.
       void run(exchange, forwarding => upgrade({ ...forwarding, socket, head })).finally(() =>
         closeAfterResponse(socket),
       )
@@ -152,7 +152,7 @@ async function serve(
   }
 }
 
-/** Authenticates a token or key. Unknown access keys are counted per address; after many of them no more are reviewed. */
+/** Authenticates a token or key. Unknown access keys are counted per address. After too many, the gateway reviews no further ones. */
 async function authenticate(options: GatewayOptions, exchange: Exchange, route: Route): Promise<Principal> {
   const { credentials, revocations, guard, audit } = options
   const { request } = exchange
@@ -221,7 +221,7 @@ function cut(exchange: Exchange, why: ApiError, watchError: WatchErrorEvent): vo
   const { response, request } = exchange
   // An upgraded connection no longer belongs to the response.
   if (!response.headersSent && response.socket) return void refuse(exchange, why)
-  // Whole already: the connection may be the next request's by now.
+  // Complete already: the connection may belong to the next request by now.
   if (response.headersSent && response.writableEnded) return
   if (sendWatchError(watchError, exchange, why)) return
   abortResponse(response)
@@ -230,11 +230,11 @@ function cut(exchange: Exchange, why: ApiError, watchError: WatchErrorEvent): vo
 
 function refuse(exchange: Exchange, error: unknown): void {
   const { request, response } = exchange
-  // Half an answer is broken off. A whole one is none of this error's: its connection may be the next request's by now.
+  // Aborts a partial response. A complete one is not affected by this error: its connection may belong to the next request by now.
   if (response.headersSent) return void (response.writableEnded || abortResponse(response))
   const status = statusOf(error)
   const body = new TextEncoder().encode(`${JSON.stringify(status)}\n`)
-  // A body that nobody reads must not keep the connection.
+  // An unread body must not keep the connection open.
   if (request.httpVersionMajor === 1 && !request.complete) response.setHeader('Connection', 'close')
   void respond(exchange, { code: status.code, type: 'application/json', body, headers: errorHeaders(status) })
 }

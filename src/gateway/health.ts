@@ -1,4 +1,4 @@
-// The health checks of a gateway: liveness, readiness, and the reasons against it.
+// The health checks of a gateway: liveness and readiness, with reasons.
 
 import type { Checks } from '../serving/health.ts'
 import type { KeySet } from './auth/jwks.ts'

@@ -10,11 +10,11 @@ import type { GatewayConfig } from './config/schema.ts'
 export interface GatewayListeners {
   /** The current addresses, as text. */
   readonly urls: () => string
-  /** Rejects with UsageError where an address cannot be listened on. undefined: they are the same. */
+  /** Rejects with UsageError if an address cannot be opened. undefined: nothing changed. */
   prepare(config: GatewayConfig): Promise<Change | undefined>
-  /** Takes nothing new for clients, and resolves when all is done, or ended. */
+  /** Accepts no new client requests, and resolves when the others are finished or aborted. */
   close(milliseconds: number): Promise<void>
-  /** Likewise for probes. */
+  /** The same for probes. */
   closeStatus(): Promise<void>
 }
 

@@ -64,7 +64,7 @@ export function observeGateway(metrics: Metrics, { revocations, streams, keysAge
   }
 }
 
-/** Never a header, a body or a query. */
+/** Never logs a header, a body or a query. */
 export function recordGateway(
   log: Logger,
   { exchange, route, principal, code, seconds, error }: GatewayObservation,

@@ -1,4 +1,4 @@
-// Runs a standalone gateway beside a cluster. It verifies tokens and forwards requests, also while the management API is unreachable.
+// Runs a standalone gateway next to a cluster. It verifies tokens and forwards requests, also while the management API is unreachable.
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
@@ -35,7 +35,7 @@ import { isGatewayPath, unknownRoute } from './proxy/routes.ts'
 const drainWithin = 7000
 /** Milliseconds before the log says that the management API is unreachable. */
 const patience = 3000
-/** A body that is uploaded may take its time. */
+/** An upload may take long. */
 const requestWithin = 600_000
 
 type Running = { readonly file: string; readonly io: Io; readonly log: Logger; readonly setup: FollowedSetup }
@@ -148,7 +148,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   shuttingDown.abort()
   setup.stop()
   const closing = listeners.close(drainWithin)
-  // Streams never end by themselves: who follows one comes back, to another gateway.
+  // Streams never end by themselves. Their clients reconnect to another gateway.
   await Promise.race([closing, setTimeout(1000)])
   streams.endLong()
   await closing

@@ -1,4 +1,4 @@
-// Aborts a response that is incomplete, so that its client does not take it for a complete one.
+// Aborts an incomplete response, so that the client does not treat it as complete.
 
 import { constants, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'

@@ -1,4 +1,4 @@
-// The bodies of a request and its answer, as the audit log shows them. It records a body only if it knows its type.
+// Prepares request and response bodies for the audit log. It records a body only if it knows its type.
 
 import type { Status } from '../api/errors.ts'
 import type { Kind, Question, Subresource } from '../api/kind.ts'
@@ -36,7 +36,7 @@ const deleteOptions = protectionOfSchema(
   }) as Schema,
 )
 
-/** The answer to a deletion. */
+/** The response to a deletion. */
 const status = protectionOfSchema(
   struct('', {
     apiVersion: text(''),
@@ -72,7 +72,7 @@ function expectedBody(kind: Kind, question: Question): BodyType {
     : { kind: kind.kind, apiVersions: [apiVersion], protection: protectionOf(kind) }
 }
 
-/** kind and apiVersion may be left out. An object that states another type may have secrets anywhere. */
+/** kind and apiVersion are optional. An object that states another type may contain secrets anywhere. */
 const isOfType = ({ kind, apiVersion }: JsonObject, expected: BodyType): boolean =>
   (kind == null || kind === expected.kind) &&
   (apiVersion == null || expected.apiVersions.includes(apiVersion as string))
@@ -96,7 +96,7 @@ const large = 64 * 1024
 /** Whether the log does not show the whole body. An error message may repeat the rest of it. */
 export function isWithheld(context: SentBody & Partial<Pick<AuditContext, 'exchange'>>): boolean {
   if (context.sent == null) return false
-  // Looking through a large body to keep the message of its error would cost more than the message is worth.
+  // Searching a large body for secrets would cost more than the message of its error is worth.
   if (Number(context.exchange?.request.headers['content-length']) > large) return true
   let isHashed = false
   const shown = requestObjectOf(context, () => {
@@ -106,7 +106,10 @@ export function isWithheld(context: SentBody & Partial<Pick<AuditContext, 'excha
   return isHashed || shown === undefined
 }
 
-/** The invalid fields of a body, without their values. A JSON Patch can put any text in place of a field: unknown ones are left out. */
+/**
+ * The invalid fields of a body, without their values. A JSON Patch can contain any text instead of a field name, so unknown names
+ * are left out.
+ */
 export function causesIn({ kind, question }: SentBody, { details }: Status): readonly string[] {
   if (!kind) return []
   const { fields } = expectedBody(kind, question).protection
@@ -123,7 +126,7 @@ export function sentMetadata({ kind, sent, sentAs, question }: SentBody): JsonOb
 export function responseObjectOf({ kind, answer, decision }: AuditContext, hash: Hash): Json | undefined {
   if (!kind || !answer) return undefined
   const shown = ({ object }: Document): Json[] => {
-    // Some subresources answer with another kind, whose secret fields are unknown here.
+    // Some subresources respond with another kind, whose secret fields are unknown here.
     if (object.kind !== kind.kind) return []
     const value = object as unknown as JsonObject
     return [redact(decision.omitManagedFields ? withoutManagedFields(value) : value, protectionOf(kind), hash)]

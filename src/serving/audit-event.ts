@@ -19,7 +19,7 @@ const longestUri = 4096
 const longestText = 1024
 const longestName = 253
 
-/** Nobody at all where a key was sent that did not authenticate, as in Kubernetes. */
+/** undefined if the request had an invalid key, as in Kubernetes. */
 export function requesterOf({ request }: Exchange, caller: Caller | undefined): Requester {
   return caller ?? (request.headers.authorization === undefined ? anonymous : undefined)
 }
@@ -39,7 +39,7 @@ export const rejectedCredential = ({
   'platform.sh/rejected-user': username,
 })
 
-/** Whether it would make, change or end a key or a token. */
+/** Whether the request creates, changes or deletes a key or a token. */
 export function isAboutKeys({ question }: Pick<AuditContext, 'question'>): boolean {
   return 'target' in question && issuing.has(question.target.resource) && !reading.has(question.verb)
 }
@@ -94,7 +94,7 @@ export const userOf = (caller: Caller | undefined) =>
 
 type Clean = (text: string) => string
 
-/** Name and uid of what was created are known from the answer alone. */
+/** The name and uid of a created object are known only from the response. */
 function refOf(context: AuditContext, target: Target, isOver: boolean, clean: Clean) {
   const { group, resource, subresource, namespace, name } = target
   const sent = isOver ? sentMetadata(context) : {}

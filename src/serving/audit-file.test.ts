@@ -1,4 +1,4 @@
-// The audit log as a file: rotation loses no line, old parts go, and a full disk or somebody else's rotation is survived.
+// The audit log as a file: rotation loses no line, old files are deleted, and a full disk or an external rotation is handled.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -146,7 +146,7 @@ test('a log that cannot be written makes the sink fail, and it recovers without 
   const { sink, directory, file, seen, all, end } = await open({ maxBytes: 1 << 20 })
   sink.write('line 0')
   await sink.flush()
-  // Works for root as well, whom permissions do not stop: a directory where the file should be.
+  // Root ignores permissions, so a directory in place of the file makes the write fail.
   renameSync(file, join(directory, 'audit-0.log'))
   mkdirSync(file)
   sink.write('line 1')

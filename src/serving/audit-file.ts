@@ -1,4 +1,4 @@
-// A log file that is rotated by size, whose old parts go by number and age, and that follows when somebody else rotates it. A place for audit lines.
+// A log file for audit lines: rotated by size, with old files deleted by number and age. Reopens the file after an external rotation.
 
 import { constants, type FileHandle, open, readdir, rename, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
@@ -6,14 +6,14 @@ import type { Destination } from './audit-sink.ts'
 
 export type FileOptions = {
   readonly file: string
-  /** A file is not made larger than this, unless one line is. */
+  /** Maximum size of a file. A single longer line may exceed it. */
   readonly maxBytes: number
-  /** How many rotated files are kept; 0: all. */
+  /** Number of rotated files to keep; 0: all. */
   readonly maxFiles: number
   /** Milliseconds to keep rotated files; 0: forever. */
   readonly maxAge: number
   readonly now: () => number
-  /** Whether lines are out only when the disk has them. */
+  /** Whether each write is followed by an fdatasync. */
   readonly sync?: boolean
   /** Called when a rotation or the removal of an old file fails; lines are still written. */
   readonly failed: (what: string, error: unknown) => void
@@ -22,7 +22,7 @@ export type FileOptions = {
 const pruneEvery = 3600_000
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT
 
-/** Throws when the file cannot be opened: better found out at the start. */
+/** Throws if the file cannot be opened, so that the server fails at the start. */
 export async function openFileDestination(options: FileOptions): Promise<Destination> {
   const { file, maxBytes, now, failed } = options
   let handle: FileHandle | undefined
@@ -34,13 +34,13 @@ export async function openFileDestination(options: FileOptions): Promise<Destina
     handle = undefined
     handle = await open(file, flags, 0o600)
     const found = await handle.stat()
-    // One that was there before may be open to others. A device is nobody's to close.
+    // An existing file may be readable by others. Devices keep their mode.
     if (found.isFile() && (found.mode & 0o777) !== 0o600)
       await handle.chmod(0o600).catch(error => failed('restricting the permissions of the audit log', error))
     identity = `${found.dev}/${found.ino}`
     return found.size
   }
-  /** The current size of the file. Reopens it if another file has its name; `moved` says so. */
+  /** The current size of the file. Reopens it if another file now has its name; `moved` reports that. */
   const look = async (): Promise<{ size: number; moved: boolean }> => {
     const there = handle && (await stat(file).catch(missing))
     if (there && `${there.dev}/${there.ino}` === identity) return { size: there.size, moved: false }
@@ -65,7 +65,7 @@ export async function openFileDestination(options: FileOptions): Promise<Destina
   return {
     async put(batch, done) {
       const { size, moved } = await look()
-      // The part of a line that went to another file would be no line in either.
+      // A line must not be split between two files, so the whole line is written again.
       const from = moved && done > 0 ? batch.lastIndexOf(10, done - 1) + 1 : done
       if (from === 0 && size > 0 && size + batch.length > maxBytes) await rotate()
       await prune()
@@ -84,7 +84,7 @@ function missing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** `audit.log` → `audit-2026-01-31T12-00-00.000.log`, as kube-apiserver names them; what is there already stays. */
+/** `audit.log` → `audit-2026-01-31T12-00-00.000.log`, as in kube-apiserver. Existing files are not overwritten. */
 async function freeName(file: string, now: number): Promise<string> {
   for (let at = now; ; at++) {
     const extension = extname(file)

@@ -13,7 +13,7 @@ export type InternalWrite = {
   readonly verb: 'create' | 'update' | 'patch' | 'delete'
   readonly kind: Kind
   readonly ref: Ref
-  /** Which part of the server it was. */
+  /** The part of the server that writes. */
   readonly manager: string
   readonly document: Document | undefined
 }

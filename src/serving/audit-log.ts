@@ -25,7 +25,7 @@ export type AuditSettings = {
 export type AuditLogOptions = {
   readonly settings: AuditSettings
   readonly directory: string
-  /** Of the hashes; default: the one in the directory. */
+  /** Salt of the hashes; default: the one in the directory. */
   readonly salt?: Buffer
   readonly metrics: Metrics
   readonly sourcesOf: UnknownKeyLimiter['sourcesOf']
@@ -87,7 +87,7 @@ export async function policyIn(file: string): Promise<Policy> {
   }
 }
 
-/** Rejects where it cannot be opened. */
+/** Rejects if the destination cannot be opened. */
 export async function openAuditSink({ settings, directory, metrics, now, failed }: AuditLogOptions): Promise<Sink> {
   if (settings['audit.log'] === 'off') return nowhere
   const maxBytes = settings['audit.maxSize'] * 1024 * 1024

@@ -1,4 +1,4 @@
-// Reading a policy file: everything wrong with it is said at once, and where.
+// Reading a policy file: all problems are reported together, with their positions.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

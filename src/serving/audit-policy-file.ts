@@ -1,11 +1,11 @@
-// Reads an audit Policy from YAML and says everything that is wrong with it at once. `platform serve` calls it.
+// Reads an audit Policy from YAML, and reports all of its problems together.
 
 import { dnsSubdomain } from '../api/names.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { levels, type Policy, stages } from './audit-policy.ts'
 
-/** All problems at once; each says where, and what would be right. */
+/** All problems of a file, each with its position and the expected value. */
 export class PolicyError extends Error {
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {
@@ -14,7 +14,7 @@ export class PolicyError extends Error {
   }
 }
 
-/** Says what is wrong with a value found at a place. */
+/** Returns the problems of a value at a position. */
 type Check = (value: Json, at: string) => readonly string[]
 
 const what = (value: Json) =>
@@ -29,7 +29,7 @@ const oneOf =
 const listOf =
   (check: Check): Check =>
   (value, at) =>
-    // An empty key is an empty list, as to Kubernetes.
+    // An empty key is an empty list, as in Kubernetes.
     value === null
       ? []
       : Array.isArray(value)
@@ -108,7 +108,7 @@ const isPolicy = mapOf(
   map => [
     ...(map['apiVersion'] === undefined ? ['apiVersion: is missing; it must be audit.k8s.io/v1'] : []),
     ...(map['kind'] === undefined ? ['kind: is missing; it must be Policy'] : []),
-    // Kubernetes refuses it as well: most likely the rules stand elsewhere in the file.
+    // Kubernetes rejects a policy without rules as well: most likely they are misplaced in the file.
     ...(length(map['rules']) || (map['rules'] !== undefined && !Array.isArray(map['rules']) && map['rules'] !== null)
       ? []
       : ['rules: requires at least one rule; to record nothing, use - level: None']),

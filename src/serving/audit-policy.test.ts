@@ -1,4 +1,4 @@
-// The audit policy: first match, Kubernetes' meaning of every field, and what it costs to say no.
+// The audit policy: the first match decides, every field means what it means in Kubernetes, and the decision None is cheap.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -182,7 +182,7 @@ test('the compiled policy agrees with a naive evaluation of the rules (2,000 pol
   assert.ok(recorded > 1000 && silent > 1000, `${recorded} matched, ${silent} did not`)
 })
 
-/** Straight from the description of the fields, one condition after the other. */
+/** A direct implementation of the field descriptions, one condition after the other. */
 function naive({ rules }: Policy, question: Question, who: Requester): PolicyRule | undefined {
   const allows = (list: readonly string[] | undefined, ...values: readonly string[]) =>
     !list?.length || values.some(value => list.includes(value))

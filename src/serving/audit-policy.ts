@@ -13,7 +13,7 @@ export type GroupResources = {
   readonly resourceNames?: readonly string[]
 }
 
-/** A request matches when every list that is not empty does. */
+/** A request matches if every non-empty list matches. */
 export type PolicyRule = {
   readonly level: Level
   readonly users?: readonly string[]
@@ -26,7 +26,7 @@ export type PolicyRule = {
   readonly omitManagedFields?: boolean
 }
 
-/** audit.k8s.io/v1 Policy: the first rule that matches decides; none does: None. */
+/** audit.k8s.io/v1 Policy: the first matching rule decides. Without one, the level is None. */
 export type Policy = {
   readonly rules: readonly PolicyRule[]
   readonly omitStages?: readonly Stage[]
@@ -45,7 +45,10 @@ export type Decide = (question: Question, requester: Requester) => Decision
 
 const ours = 'management.platform.sh'
 
-/** Writes, and of the reads those of secrets. Reviews are creates that write nothing. Denials and issuance need no rule: audit.ts always records them. */
+/**
+ * All writes, and reads of secrets. Reviews are creates that write nothing. Denials and issuance need no rule: audit.ts always
+ * records them.
+ */
 export const defaultPolicy: Policy = {
   omitStages: ['RequestReceived'],
   rules: [
@@ -62,7 +65,10 @@ export const defaultPolicy: Policy = {
   ],
 }
 
-/** A rule that fits a place, with what is left to look at: who asks, in which namespace, for which name. undefined: anything goes. */
+/**
+ * A rule that matches a request's target, with the conditions that are still to be checked: user, namespace and name. undefined: no
+ * condition.
+ */
 type Candidate = {
   readonly decision: Decision
   readonly users: ReadonlySet<string> | undefined
@@ -102,15 +108,18 @@ export function compilePolicy(policy: Policy): Decide {
 
 type Branch<T> = Map<string, T>
 const maxCached = 4096
-/** No group is called so: a path is never taken for a resource. */
+/** Not a valid group name, so a path never matches a resource. */
 const noGroup = '/'
 
-/** Candidates by what of a question does not depend on who asks, nor on namespace and name. Places come from clients, so they are bounded. */
+/**
+ * Candidates by the parts of a request that do not depend on user, namespace and name. Clients choose these parts, so the cache is
+ * bounded.
+ */
 function openCandidateCache() {
   const verbs: Branch<Branch<Branch<Branch<readonly Candidate[]>>>> = new Map()
   let size = 0
   return {
-    // Maps in maps: making one key of the four words would cost more than the rest.
+    // Nested maps: building one key from the four words would cost more than the rest.
     find(question: Question): readonly Candidate[] | undefined {
       const verb = verbs.get(question.verb)
       if ('path' in question) return verb?.get(question.path)?.get(noGroup)?.get('')
@@ -171,7 +180,7 @@ const isBelow = (path: string, url: string) =>
 
 type ResourceTarget = { readonly group: string; readonly resource: string; readonly subresource?: string }
 
-/** Which names of a resource the entries of a rule cover. */
+/** The names of a resource that the entries of a rule cover. */
 function namesAt(entries: readonly GroupResources[], target: ResourceTarget): ReadonlySet<string> | 'any' | 'none' {
   const names = new Set<string>()
   for (const { group = '', resources = [], resourceNames = [] } of entries) {
@@ -184,7 +193,7 @@ function namesAt(entries: readonly GroupResources[], target: ResourceTarget): Re
   return names.size ? names : 'none'
 }
 
-/** `pods`, `pods/log`, `*` for all, `*\/log` for that subresource of all; `pods/*` is pods and every subresource of it, as in Kubernetes. */
+/** `pods`, `pods/log`, `*` for all, `*\/log` for that subresource of all. `pods/*` is pods and all of its subresources, as in Kubernetes. */
 function isResource(pattern: string, { resource, subresource = '' }: ResourceTarget): boolean {
   if (pattern === '*' || pattern === (subresource ? `${resource}/${subresource}` : resource)) return true
   if (subresource && pattern === `*/${subresource}`) return true

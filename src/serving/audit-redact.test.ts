@@ -197,7 +197,7 @@ test('keys and tokens in other text are removed', () => {
 })
 
 test('text designed to be slow to scan costs only linear time', () => {
-  /** Time of this thread alone, so that whatever else runs here does not count; the least of several. */
+  /** CPU time of this thread alone, so that other work does not affect it; the minimum of several runs. */
   const work = (text: string) =>
     Math.min(
       ...Array.from({ length: 5 }, () => {
@@ -210,7 +210,7 @@ test('text designed to be slow to scan costs only linear time', () => {
   for (const part of ['eyJ', 'plat_', 'eyJaaaaaaaa.', 'eyJaaaaaaaa.eyJ']) {
     const long = part.repeat(Math.ceil(1_000_000 / part.length))
     const [once, tenTimes] = [work(long.slice(0, 100_000)), work(long)]
-    // Ten times as long: about ten times the work. To look at everything from every place would be a hundred times.
+    // Ten times the input takes about ten times the work. A quadratic search would take a hundred times.
     assert.ok(tenTimes < 40 * Math.max(once, 1000), `${part}: ${once} µs, and ${tenTimes} µs for ten times as much`)
   }
 })

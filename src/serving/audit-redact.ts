@@ -1,4 +1,4 @@
-// Takes secrets out of what the audit log shows: each becomes a keyed hash, so that a known value can be found and an unknown one not guessed.
+// Replaces secrets in audit events with keyed hashes. A known value can then be found, and an unknown one cannot be guessed.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ export function hashWith(salt: Uint8Array): Hash {
   return value => `hmac-sha256:${createHmac('sha256', salt).update(value).digest('hex')}`
 }
 
-/** The salt in a file: 32 bytes in hex, readable by its owner alone; made when missing if `mayMake`. */
+/** The salt in a file: 32 bytes in hex, readable only by its owner. Created if missing and `mayMake` is set. */
 export function saltIn(file: string, mayMake: boolean): Buffer {
   if (mayMake) makeSalt(file)
   const salt = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex')
@@ -21,7 +21,7 @@ export function saltIn(file: string, mayMake: boolean): Buffer {
   return salt
 }
 
-/** Whole or not at all; where another process was quicker, its salt stays. */
+/** Creates the file atomically. If another process was faster, its salt stays. */
 function makeSalt(file: string): void {
   const temporary = `${file}.${randomBytes(4).toString('hex')}.tmp`
   try {
@@ -40,7 +40,7 @@ function makeSalt(file: string): void {
   }
 }
 
-/** Secret whatever the kind says: keys and tokens in requests and answers, and the manifest that kubectl copies into an annotation. */
+/** Always secret, for every kind: keys and tokens in requests and responses, and the manifest that kubectl copies into an annotation. */
 const always = [
   'spec.key',
   'spec.token',
@@ -58,18 +58,18 @@ const fieldPath = (text: string): Path =>
  * is a mistake and may be the secret itself.
  */
 export type Protection = {
-  /** The JSON type that may be shown. undefined: none. */
+  /** The JSON type that the log may show. undefined: none. */
   readonly type: 'object' | 'array' | 'string' | 'integer' | 'boolean' | undefined
-  /** The only texts that may be shown, if not all may. */
+  /** The only texts that the log may show. undefined: all. */
   readonly texts?: ReadonlySet<string> | undefined
   readonly fields: ReadonlyMap<string, Protection>
-  /** Of the items of a list, and of the values in a map that `fields` does not name. */
+  /** For the items of a list, and for values of a map that `fields` does not name. */
   readonly each: Protection | undefined
 }
 
 const noFields: ReadonlyMap<string, Protection> = new Map()
 const secret: Protection = { type: undefined, fields: noFields, each: undefined }
-/** Objects of any fields without values, such as fieldsV1. */
+/** Objects with arbitrary field names and no values, such as fieldsV1. */
 const fieldTree: Protection = {
   type: 'object',
   fields: noFields,
@@ -89,7 +89,7 @@ export function protectionOf(kind: Kind): Protection {
   return made
 }
 
-/** `secrets`: dotted paths of secret fields. They lead through lists without naming a place. */
+/** `secrets`: dotted paths of secret fields. List items have no segment in a path. */
 export const protectionOfSchema = (schema: Schema, secrets: readonly string[] = []): Protection =>
   protect([...always, ...secrets].map(fieldPath), schema)
 
@@ -110,7 +110,7 @@ function protect(paths: readonly Path[], schema: Schema | undefined): Protection
   }
 }
 
-/** A copy in which every value that is, or may be, secret is its hash. */
+/** A copy in which every value that is or may be secret is replaced by its hash. */
 export function redact(value: Json, protection: Protection | undefined, hash: Hash): Json {
   if (value === null) return null
   if (!protection || protection.type !== typeOf(value)) return hashed(value, hash)
@@ -127,7 +127,7 @@ function typeOf(value: Json): Protection['type'] {
   return typeof value === 'number' ? 'integer' : (typeof value as 'string' | 'boolean')
 }
 
-/** Every value as its hash. The names of fields stay. */
+/** Replaces every value with its hash. Field names stay. */
 function hashed(value: Json, hash: Hash): Json {
   if (value === null) return null
   if (Array.isArray(value)) return value.map((one: Json) => hashed(one, hash))
@@ -140,14 +140,14 @@ function mapped(object: JsonObject, show: (value: Json, key: string) => Json, ha
   return copy
 }
 
-/** One hash for a body of an unexpected shape. Its names are not shown either. */
+/** Replaces a body of an unexpected shape with one hash. This hides its field names as well. */
 export function hashWhole(value: Json, hash: Hash): Json {
   return value === null ? null : hash(typeof value === 'string' ? value : JSON.stringify(value))
 }
 
 const operations = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test'])
 
-/** The operations of a JSON Patch: the pointer of each says which protection its value has. */
+/** The operations of a JSON Patch. The pointer of an operation determines the protection of its value. */
 export function redactPatch(patch: readonly Json[], protection: Protection, hash: Hash): Json {
   return patch.map(operation => {
     if (!isObject(operation)) return hashed(operation, hash)
@@ -176,10 +176,10 @@ function protectionAt(pointer: Json | undefined, protection: Protection): Protec
   return at
 }
 
-// Keys have a prefix and tokens a shape to be known by, wherever they stray. Neither pattern looks at a character more than twice.
+// Access keys have a known prefix and tokens a known shape. Neither pattern reads a character more than twice.
 const strays = /plat_[0-9A-Za-z]{40,}|(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/g
 
-/** Text that should hold no secret, without the keys and tokens that it holds all the same. */
+/** Removes keys and tokens from text that should not contain any. */
 export function scrub(text: string, hash: Hash): string {
   return text.includes('plat_') || text.includes('eyJ') ? text.replace(strays, hash) : text
 }

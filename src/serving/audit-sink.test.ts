@@ -1,4 +1,4 @@
-// The queue before the audit log: order, batches, bounds, and what happens while the log cannot be written.
+// The queue of the audit log: order, batches, bounds, and behaviour while the log cannot be written.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -16,7 +16,7 @@ type Fake = Destination & {
   most: number
 }
 
-/** A place in memory that fails on demand and takes at most so many bytes at once. */
+/** A destination in memory that fails on demand and limits the bytes per write. */
 function openFake(): Fake {
   const fake: Fake = {
     fails: undefined,

@@ -1,39 +1,39 @@
-// A queue before a place that takes lines: in order, in batches, bounded, and patient while the place fails. audit-file.ts and audit.ts call it.
+// A bounded queue for log lines: writes them to a destination in order and in batches, and retries while the destination fails.
 
 import type { Writable } from 'node:stream'
 
 export interface Sink {
-  /** Takes a line at once and never throws. False: the queue is full, and the line is lost and counted. */
+  /** Queues a line. Never throws. False: the queue is full, and the line is lost and counted. */
   write(line: string): boolean
-  /** Why lines do not get out at the moment; undefined: they do. */
+  /** Why lines cannot be written at the moment; undefined: they can. */
   readonly failure: string | undefined
-  /** Resolves when everything that was taken is out, or given up. */
+  /** Resolves when every queued line is written or lost. */
   flush(): Promise<void>
-  /** Whether everything that was taken up to now got out; false as soon as a try fails. */
+  /** Whether every line queued so far was written; false as soon as a write fails. */
   settled(): Promise<boolean>
-  /** Writes what is left, for a while even if it fails, and takes nothing more. */
+  /** Writes the remaining lines, with retries for a limited time, and accepts no new ones. */
   close(): Promise<void>
 }
 
 /** The target of the bytes. Both functions may throw; they are then called again with the same bytes. */
 export interface Destination {
-  /** Writes some of the batch beginning at `done`, and answers up to where it is out now. A batch is whole lines. */
+  /** Writes some of the batch from `done` on, and returns the offset up to which it is written. A batch consists of whole lines. */
   put(batch: Buffer, done: number): Promise<number>
   close(): Promise<void>
 }
 
 export type SinkOptions = {
   readonly destination: Destination
-  /** Lines beyond this many bytes are not taken. */
+  /** Maximum bytes in the queue. Further lines are lost. */
   readonly queueBytes: number
   readonly batchBytes: number
   /** Called for lines that are lost. */
   readonly lost: (lines: number) => void
   /** Called once when a failure begins. */
   readonly failed: (error: unknown) => void
-  /** Milliseconds for which lines gather before they are written, unless somebody waits for them. */
+  /** Milliseconds to collect lines before a write, unless a caller waits for them. */
   readonly gatherFor?: number
-  /** Milliseconds between tries, and those a close waits at most. */
+  /** Milliseconds between retries, and the maximum time that `close` waits. */
   readonly retryAfter?: number
   readonly closeWithin?: number
 }
@@ -59,7 +59,7 @@ export function openSink(options: SinkOptions): Sink {
   let wake = () => {}
   let enough = () => {}
   let awaited = 0
-  /** Lines taken and lines out, ever; and who waits for how many to be out. */
+  /** Counts of all queued and all written lines, and the callers that wait for a count to be reached. */
   let taken = 0
   let out = 0
   let waiting: { readonly until: number; readonly notify: (isOut: boolean) => void }[] = []
@@ -148,7 +148,7 @@ export function openSink(options: SinkOptions): Sink {
       wake()
       enough()
       let timer: NodeJS.Timeout | undefined
-      // Not even a place that never answers holds up the end.
+      // A destination that never responds must not delay the shutdown.
       const late = new Promise<void>(resolve => {
         timer = setTimeout(resolve, closeWithin)
       })
@@ -164,7 +164,7 @@ export function openSink(options: SinkOptions): Sink {
   }
 }
 
-/** Lines in order. Their length in characters stands for bytes: the bound is one of memory. */
+/** Lines in order. Counts characters instead of bytes, because the bound limits memory. */
 function openQueue() {
   let waiting: string[] = []
   let first = 0
@@ -180,7 +180,7 @@ function openQueue() {
       waiting.push(line)
       bytes += line.length
     },
-    /** Lines from the front, up to so many bytes, at least one. */
+    /** Takes lines from the front, up to this many bytes, but at least one. */
     take(most: number): { readonly bytes: Buffer; readonly lines: number } {
       const from = first
       let size = 0
@@ -199,15 +199,15 @@ function openQueue() {
   }
 }
 
-/** A stream such as stdout as a place for lines. */
+/** A stream such as stdout as a destination. */
 export function streamDestination(stream: Writable): Destination {
-  // Failures come to the callback; without a listener they would end the process.
+  // The callback receives failures. Without a listener they would end the process.
   const ignore = () => {}
   stream.on('error', ignore)
   return {
     put: (batch, done) =>
       new Promise((resolve, reject) => {
-        // A stream that broke once answers no more.
+        // A failed stream never calls back.
         if (!stream.writable) return reject(stream.errored ?? new Error('the stream is closed'))
         stream.write(batch.subarray(done), error => (error ? reject(error) : resolve(batch.length)))
       }),

@@ -1,4 +1,4 @@
-// A request's URI as the audit log shows it: known parameters as they are, and everything that may be a secret as its hash.
+// Prepares a request URI for the audit log: known parameters stay, and everything that may be a secret becomes a hash.
 
 import { type Hash, scrub } from './audit-redact.ts'
 

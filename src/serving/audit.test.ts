@@ -1,4 +1,4 @@
-// Audit events: what is recorded of which request, that denials and issuance always are, and secrets never.
+// Audit events: their content, that denials and issuance are always recorded, and that secrets never are.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// The audit trail: decides what of each request is recorded and hands the lines on. The pipeline calls it at its stages.
+// Audit logging: decides what to record of each request, and queues the events. The request pipeline calls it at each stage.
 
 import { type Caller, systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
@@ -11,21 +11,21 @@ import type { Sink } from './audit-sink.ts'
 import type { AuditContext, Exchange, Request } from './exchange.ts'
 
 export interface Audit {
-  /** After authentication, whether it succeeded or not: decides, and records RequestReceived. */
+  /** Call after authentication, successful or not. Decides what to record, and records RequestReceived. */
   begin(exchange: Exchange, question: Question, caller: Caller | undefined): AuditContext
-  /** A watch has begun to answer. */
+  /** A watch has started its response. */
   started(context: AuditContext, code: number): void
-  /** The answer is out. Records denials, and writes of keys and tokens, whatever the policy says. */
+  /** The response is complete. Always records denials, and writes of keys and tokens, independent of the policy. */
   complete(context: AuditContext, code: number, error: unknown): void
-  /** A write of the server itself, which no request asked for. */
+  /** Records a write of the server itself, without a request. */
   own(write: InternalWrite): void
-  /** Whether a request, when it is over, leaves a line whatever comes of it. */
+  /** Whether the log gets an event for this request in any case, whatever its result. */
   isDue(context: AuditContext): boolean
-  /** Records that a write is about to be made, and answers whether that is on record. */
+  /** Records that a write is about to happen. Resolves with whether the event was written. */
   announce(context: AuditContext): Promise<boolean>
-  /** Records what came of a write before it is answered, and answers whether that is on record. */
+  /** Records the result of a write before the response. Resolves with whether the event was written. */
   conclude(context: AuditContext, code: number): Promise<boolean>
-  /** Why lines do not get out at the moment, for those who want writes refused then. */
+  /** Why events cannot be written at the moment. Servers that require auditing reject writes then. */
   readonly failure: string | undefined
   flush(): Promise<void>
   close(): Promise<void>
@@ -35,9 +35,9 @@ export type AuditOptions = {
   readonly policy: Policy
   readonly sink: Sink
   readonly hash: Hash
-  /** Milliseconds; a fraction is recorded to the microsecond. */
+  /** Milliseconds; fractions are recorded down to the microsecond. */
   readonly now: () => number
-  /** The addresses a request came through that can be relied on, the client's first. */
+  /** The trusted addresses of a request's path, the client first. */
   readonly sourcesOf: (request: Request) => readonly string[]
   /** apiserver_audit_event_total */
   readonly counted: (events: number) => void
@@ -116,5 +116,5 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
   }
 }
 
-/** Some denials look like something else: what is not theirs to know of is missing to them (D14). */
+/** Some denials are 404, because the caller may not know that the object exists (D14). */
 const isDenial = ({ allowed }: AuditContext, code: number) => allowed === false || code === 401 || code === 403

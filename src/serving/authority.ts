@@ -1,4 +1,4 @@
-// The files of a server's own CA, ca.crt and ca.key: made on the first start, read on every other.
+// The files of the server's own CA, ca.crt and ca.key: created on the first start, and read on later starts.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,12 +6,12 @@ import { writeSecret } from '../host/secret-file.ts'
 import { makeAuthority, type Pair } from './certificate.ts'
 import { pairProblems } from './tls.ts'
 
-/** For everybody to read, as far as the umask lets them. */
+/** Readable by everybody, within the umask. */
 const writePublic = (file: string, text: string) => writeFileSync(file, text, { flush: true })
 
 export const authorityFiles = (directory: string) => [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
 
-/** Made where it is not whole: a start may end between its two files. */
+/** Creates the CA if a file is missing: a start may be interrupted between the two files. */
 export function authorityIn(directory: string, now: number): Pair & { readonly isNew: boolean } {
   const [certificate, key] = authorityFiles(directory)
   const isNew = !existsSync(certificate) || !existsSync(key)

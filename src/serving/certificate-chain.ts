@@ -28,5 +28,5 @@ export function rootOf(
   return undefined
 }
 
-/** `-----BEGIN CERTIFICATE-----` and so on, with a line break at the end. */
+/** The certificate in PEM, with a line break at the end. */
 export const pemOf = (certificate: X509Certificate): string => `${certificate.toString().trimEnd()}\n`

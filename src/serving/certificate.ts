@@ -1,5 +1,4 @@
-// Makes the server's own CA and certificates. By hand: two fixed shapes of DER are a page, and the libraries that write
-// X.509 bring twenty packages with them (docs/decisions).
+// Creates the server's own CA and certificates. Our own DER writer, because libraries for X.509 have about twenty packages (docs/decisions/0005).
 
 import {
   createHash,
@@ -30,7 +29,7 @@ const boolean = der(0x01, Buffer.from([0xff]))
 const octets = (body: Buffer) => der(0x04, body)
 const bits = (body: Buffer, unused = 0) => der(0x03, Buffer.from([unused]), body)
 const utf8 = (text: string) => der(0x0c, Buffer.from(text))
-/** GeneralizedTime is for 2050 and later; before that the rules want UTCTime. */
+/** X.509 requires UTCTime before 2050, and GeneralizedTime from then on. */
 const time = (milliseconds: number) => {
   const text = `${new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, '')}Z`
   return text < '2050' ? der(0x17, Buffer.from(text.slice(2))) : der(0x18, Buffer.from(text))
@@ -64,7 +63,7 @@ type Contents = {
 
 function certificate(contents: Contents, signer: KeyObject): string {
   const serial = randomBytes(16)
-  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40 // positive, and of full length
+  serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40 // positive, with full length
   const body = sequence(
     der(0xa0, integer(Buffer.from([2]))),
     integer(serial),
@@ -86,7 +85,7 @@ const keyId = (key: KeyObject) =>
 const makeKeys = () => generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
 const pem = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
 
-/** A CA of ten years that signs server certificates and nothing below them. */
+/** A CA that is valid for ten years and can sign only server certificates. */
 export function makeAuthority(now: number): Pair {
   const { publicKey, privateKey } = makeKeys()
   const name = named(`platform CA ${randomBytes(4).toString('hex')}`)
@@ -99,7 +98,7 @@ export function makeAuthority(now: number): Pair {
   return { certificate: certificate(contents, privateKey), key: pem(privateKey) }
 }
 
-/** A server certificate of a year for the names and addresses given, never outliving its CA. */
+/** A server certificate for the given names and addresses. Valid for a year, and never longer than its CA. */
 export function issueCertificate(authority: Pair, names: readonly string[], now: number): Pair {
   const { publicKey, privateKey } = makeKeys()
   const parent = new X509Certificate(authority.certificate)
@@ -133,6 +132,6 @@ function address(ip: string): Buffer {
   return Buffer.from(all.flatMap(group => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]))
 }
 
-/** sha256:… of a certificate, as people compare it. */
+/** sha256:… of a certificate, in the form that people compare. */
 export const fingerprint = (certificatePem: string) =>
   `sha256:${new X509Certificate(certificatePem).fingerprint256.replaceAll(':', '').toLowerCase()}`

@@ -1,4 +1,4 @@
-// The address of a client: only trusted proxies are believed, hop by hop.
+// The address of a client: only trusted proxies can report it, hop by hop.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

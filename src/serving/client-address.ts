@@ -4,7 +4,7 @@ import { BlockList, isIP } from 'node:net'
 import type { Request } from './exchange.ts'
 
 export interface Addresses {
-  /** The hops that can be relied on, the client first, the peer last. Never empty. */
+  /** The trusted hops, from the client to the peer. Never empty. */
   sourcesOf(request: Pick<Request, 'headers' | 'socket'>): readonly string[]
   /** The key that failures are counted under: the address, or the /64 of an IPv6 address. '' for loopback and for trusted proxies themselves. */
   counted(request: Pick<Request, 'headers' | 'socket'>): string
@@ -22,14 +22,14 @@ export function networkProblem(text: string): string | undefined {
 
 const unknown = 'unknown'
 
-/** `trusted`: addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. */
+/** `trusted`: addresses and networks (CIDR) of proxies whose X-Forwarded-For is trusted. */
 export function openAddresses(trusted: readonly string[]): Addresses {
   const proxies = blockList(trusted)
   const isTrusted = (address: string) => proxies.check(address, address.includes(':') ? 'ipv6' : 'ipv4')
   const sourcesOf: Addresses['sourcesOf'] = ({ headers, socket }) => {
     const hops = [plainAddress(socket.remoteAddress ?? '') ?? unknown]
     if (trusted.length === 0 || hops[0] === unknown || !isTrusted(hops[0] as string)) return hops
-    // From the right: each hop was written by the one before it in this walk. The first untrusted one may have written all others.
+    // From right to left: each trusted proxy added the address on its left. The first untrusted hop may have invented all others.
     for (const text of forwarded(headers).reverse()) {
       const hop = plainAddress(text) ?? unknown
       hops.unshift(hop)
@@ -69,7 +69,7 @@ function forwarded(headers: Request['headers']): string[] {
   return text === '' ? [] : text.split(',').map(one => one.trim())
 }
 
-/** Without brackets, port and zone; IPv4 that came in IPv6's clothes as IPv4. undefined: no address. */
+/** Without brackets, port and zone, and with IPv4-mapped IPv6 as IPv4. undefined: not an address. */
 function plainAddress(text: string): string | undefined {
   const [, bracketed] = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text) ?? []
   const [, ported] = /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(text) ?? []

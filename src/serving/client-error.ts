@@ -6,20 +6,20 @@ import { ApiError, badRequest } from '../api/errors.ts'
 import type { Response } from './exchange.ts'
 import { errorHeaders } from './respond.ts'
 
-// Not imported: see kubeconfig/transport.ts.
+// Not imported: an ES import of node:http evaluates all its exports, including WebSocket, which loads fetch. That takes 50 ms.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
 
-/** How long a client may take to read the answer. Closing at once, with bytes of it unread, would take the answer back. */
+/** Time for the client to read the response. Closing at once would reset the connection and lose the response. */
 const linger = 1000
 
-/** `tooLarge`: what is said where the headers are. */
+/** `tooLarge`: the error for oversized headers. */
 export const answerClientErrorWith =
   (tooLarge: ApiError) =>
   (error: Error & { readonly code?: string }, socket: Duplex): void =>
     answer(error.code === 'HPE_HEADER_OVERFLOW' ? tooLarge : refusalOf(error.code), socket)
 
 function answer({ status }: ApiError, socket: Duplex): void {
-  if (socket.writableEnded) return // answered already; the rest is discarded
+  if (socket.writableEnded) return // already answered; the rest is discarded
   if (!socket.writable || isAnswering(socket)) return void socket.destroy()
   const body = `${JSON.stringify(status)}\n`
   const headers = { ...headersOfRefusal(status, Buffer.byteLength(body)), Connection: 'close' }
@@ -39,7 +39,7 @@ function endGently(socket: Duplex, last: string | Uint8Array): void {
   socket.on('error', () => {})
   socket.end(last)
   socket.resume()
-  // A client that never closes its side does not keep the connection open.
+  // Closes the connection of a client that never closes its side.
   const timer = setTimeout(() => socket.destroy(), linger).unref()
   socket.once('close', () => clearTimeout(timer))
 }
@@ -57,7 +57,7 @@ export function trackResponse(socket: Duplex, response: Response): void {
   newest.set(socket, response)
 }
 
-/** A second response in the middle of another one would be read as a part of it. */
+/** The client would read a second response as a part of the first. */
 function isAnswering(socket: Duplex): boolean {
   const response = newest.get(socket)
   if (!response || response.writableFinished) return false

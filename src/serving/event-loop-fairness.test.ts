@@ -1,4 +1,4 @@
-// Requests that come at once take turns.
+// Concurrent requests take turns on the event loop.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ test('after a long turn the waiting requests continue in order, as many per turn
   const done: number[] = []
   const one = async (count: number) => {
     await turns()
-    // As in the pipeline: the work comes some promises later.
+    // As in the pipeline, the work starts a few promises later.
     await Promise.race([Promise.resolve(), new Promise(() => {})])
     await Promise.resolve()
     done.push(count)
@@ -46,7 +46,7 @@ test('every request gets its turn, even if some always wait', async () => {
   void turns()
   time = 10
   let gone = 0
-  // There is always somebody who waits.
+  // There is always a waiting request.
   for (let count = 0; count < 500; count++) {
     for (let more = 0; more < 10; more++) {
       const turn = turns()

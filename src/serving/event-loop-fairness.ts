@@ -1,10 +1,9 @@
-// Queues requests when more arrive than fit into a time slice of the event loop, so that probes and other short requests run in
-// between.
+// Queues requests when more arrive than fit into a time slice of the event loop, so that probes and other short requests can run.
 
 /** undefined: continue at once. Otherwise resolves when it is the request's turn. */
 export type Fairness = () => Promise<void> | undefined
 
-/** Milliseconds of a turn of the event loop after which the rest waits for the next one. */
+/** Milliseconds per turn of the event loop. Further requests wait for the next turn. */
 const longest = 10
 
 export function openFairness(now: () => number): Fairness {
@@ -23,7 +22,7 @@ export function openFairness(now: () => number): Fairness {
     if (isUnderWay) step()
   }
 
-  /** A released request finishes soon after, so later steps see how long it took. A few more may be released before that. */
+  /** A released request finishes soon after, so later steps can measure it. A few more may start before that. */
   function step(): void {
     if (next === waiting.length || now() - begun >= longest) return void setImmediate(begin)
     waiting[next++]?.()

@@ -8,15 +8,15 @@ import type { Json } from '../api/object.ts'
 import type { Document, List } from '../api/resources.ts'
 import type { Decision } from './audit-policy.ts'
 
-/** One request's facts. The pipeline fills in what it learns; nothing is looked at or copied unless a line is written. */
+/** The facts about a request for the audit log. The pipeline fills them in; nothing is copied until an event is written. */
 export type AuditContext = {
   readonly exchange: Exchange
   readonly question: Question
-  /** Whose key it was, before any impersonation. */
+  /** The owner of the key, before any impersonation. */
   readonly caller: Caller | undefined
   readonly decision: Decision
   readonly received: number
-  /** Without it no object is recorded: nobody would know what in it is secret. */
+  /** Without a kind no object is recorded, because its secret fields are unknown. */
   kind: Kind | undefined
   impersonated: Caller | undefined
   /** The decision of the authorizer and its reason; undefined: it was not called. */
@@ -28,11 +28,11 @@ export type AuditContext = {
   sent: Json | undefined
   sentAs: 'object' | 'json-patch'
   answer: { readonly document?: Document; readonly list?: List; readonly status?: Status } | undefined
-  /** Whether its last line is written already. */
+  /** Whether the last event of the request is written. */
   isOver: boolean
 }
 
-/** HTTP/2 arrives in the same shape, through Node's compatibility layer. */
+/** HTTP/2 requests have the same shape, through Node's compatibility layer. */
 export type Request = IncomingMessage
 export type Response = ServerResponse
 
@@ -44,18 +44,18 @@ export type Exchange = {
   readonly path: string
   readonly query: Query
   readonly auditId: string
-  /** Texts for Warning headers, each once. */
+  /** Texts for Warning headers, without duplicates. */
   readonly warnings: ReadonlySet<string>
   warn(text: string): void
   /** The facts for the audit log; set when authentication begins. */
   auditContext: AuditContext | undefined
-  /** Whether the client is gone or has taken the whole answer. Kept here, for HTTP/2 does not tell it afterwards. */
+  /** Whether the client disconnected or received the whole response. Stored here, because HTTP/2 does not provide it afterwards. */
   readonly closed: boolean
-  /** Calls back when it is closed; at once if it is already. */
+  /** Calls back when the exchange closes, or at once if it is closed. */
   onClosed(callback: () => void): void
 }
 
-/** Only to be read: requests without a query share one. */
+/** Read-only: requests without a query share one object. */
 export type Query = Omit<URLSearchParams, 'append' | 'delete' | 'set' | 'sort'>
 
 const noQuery: Query = new URLSearchParams()
@@ -116,13 +116,13 @@ class Opened implements Exchange {
 
 const none: ReadonlySet<string> = new Set()
 
-/** An answer that waits behind another one of its connection (pipelining) hears nothing when that breaks: only the socket tells. */
+/** A pipelined response that waits for an earlier one gets no event if the connection breaks. Only the socket reports that. */
 function followClosing(request: Request, response: Response, closed: () => void): void {
-  // A stream that was cancelled in the same moment it was opened has been closed by now, and will not say so again.
+  // A stream that was cancelled as soon as it opened is closed by now, and emits no further event.
   if ((request as { stream?: { destroyed?: boolean } }).stream?.destroyed) return void closed()
   const waitsInLine = request.httpVersionMajor === 1 && response.socket === null
   if (!waitsInLine) return void response.on('close', closed) // the event fires once
-  const socket = request.socket.setMaxListeners(0) // as many as stand in line
+  const socket = request.socket.setMaxListeners(0) // one listener per pipelined response
   const once = () => {
     socket.removeListener('close', once)
     response.removeListener('close', once)
@@ -132,7 +132,7 @@ function followClosing(request: Request, response: Response, closed: () => void)
   response.once('close', once)
 }
 
-/** Only absence, `0` and `false` are false; everything else, even the empty value, is true (wire §1.8). */
+/** Absent, `0` and `false` are false. Everything else is true, even the empty value (wire §1.8). */
 export function isSet(query: Query, name: string): boolean {
   const value = query.get(name)
   return value !== null && value !== '0' && value.toLowerCase() !== 'false'

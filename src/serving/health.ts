@@ -1,11 +1,11 @@
-// /livez, /readyz and /healthz: each a list of checks, whole, verbose, or one by one (wire §1.5).
+// /livez, /readyz and /healthz: lists of checks, as a summary, verbose, or one check alone (wire §1.5).
 
 import type { Exchange, Query } from './exchange.ts'
 import { type Answer, textAnswer } from './respond.ts'
 
 export type Check = {
   readonly name: string
-  /** undefined: fine. A text: why not; withheld from the answer. */
+  /** undefined: healthy. Otherwise the reason, which the response does not show. */
   readonly failure: () => string | undefined
   /** The public result of a check: ok or not. */
   readonly about?: () => string

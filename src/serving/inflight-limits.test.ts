@@ -1,4 +1,4 @@
-// Limits an identity: nobody is starved by somebody else, and what is idle is forgotten.
+// Limits per identity: no identity starves another, and idle ones are forgotten.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,18 +1,18 @@
-// How much one identity may have under way, and how fast it may come, so that no key starves the others (429).
+// Limits concurrent requests and the request rate per identity, so that no key starves the others (429).
 
 export type Traffic = 'read' | 'write' | 'watch'
 
 export interface InflightLimits {
-  /** undefined: too much. Otherwise the way out, to be called once. */
+  /** undefined: over the limit. Otherwise a function to call once when the request ends. */
   enter(identity: string, traffic: Traffic): (() => void) | undefined
-  /** From now on; what is under way goes on and counts, however much it is. */
+  /** Changes the limits. Requests in flight continue and count, even above the new limits. */
   resize(to: Pick<InflightLimitsOptions, 'max' | 'share'>): void
   readonly current: { readonly [traffic in Traffic]: number }
   readonly stats: Stats
 }
 
 type Stats = {
-  /** Refused because the server is full, because of the identity's own share, or because it comes too fast. */
+  /** Rejections, by cause: the server is full, the identity's share is used up, or its rate is too high. */
   readonly full: number
   readonly share: number
   readonly rate: number
@@ -20,11 +20,11 @@ type Stats = {
 }
 
 export type InflightLimitsOptions = {
-  /** Requests under way at once, of everyone together. */
+  /** Maximum concurrent requests of all identities together. */
   readonly max: { readonly [traffic in Traffic]: number }
-  /** Which part of that, above 0 and up to 1, one identity may hold; what is left is for the others. */
+  /** The part of `max` that one identity may use, above 0 and up to 1. */
   readonly share: number
-  /** Requests a second of one identity, and how many may come at once after a pause. 0: any number. */
+  /** Requests per second of one identity, and the burst after a pause. 0: unlimited. */
   readonly rate: number
   readonly burst: number
   readonly now: () => number
@@ -33,7 +33,7 @@ export type InflightLimitsOptions = {
 type Identity = {
   readonly name: string
   readonly inFlight: { [traffic in Traffic]: number }
-  /** Made once, so that entering allocates nothing. */
+  /** Created once, so that `enter` allocates nothing. */
   readonly release: { readonly [traffic in Traffic]: () => void }
   tokens: number
   seen: number
@@ -44,7 +44,7 @@ const minute = 60_000
 
 export function openInflightLimits({ rate, burst, now, ...first }: InflightLimitsOptions): InflightLimits {
   const current = { read: 0, write: 0, watch: 0 }
-  /** How many identities hold anything. */
+  /** Number of identities with requests in flight. */
   const holders = { read: 0, write: 0, watch: 0 }
   let { max } = first
   let each = shareOf(max, first.share)
@@ -74,7 +74,7 @@ export function openInflightLimits({ rate, burst, now, ...first }: InflightLimit
     known.set(name, one)
     return one
   }
-  /** Above its fair share an identity is refused first, while what is left is kept for those below theirs. */
+  /** An identity above its fair share is rejected first, so that those below theirs get the remaining capacity. */
   const isTooMuch = (inFlight: number, traffic: Traffic): boolean => {
     if (inFlight >= each[traffic]) return true
     if (current[traffic] < near[traffic] || inFlight === 0) return false

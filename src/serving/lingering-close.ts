@@ -1,15 +1,14 @@
-// Closes an HTTP/1.1 connection only after its client had a moment to stop sending. Closed at once, the connection would be reset and
-// the response lost.
+// Closes an HTTP/1.1 connection only after a short wait for the client to stop sending. Closing at once would lose the response.
 
 import type { Socket } from 'node:net'
 import type { Request, Response } from './exchange.ts'
 
 type Handle = (request: Request, response: Response) => void
 
-/** Answered for the last time: nothing that comes over them is a request any more. */
+/** Sockets that have sent their last response. Further data on them is not a request. */
 const lingeringSockets = new WeakSet<Socket>()
 
-/** Whether a request came behind one that was the last of its connection. It is let go. */
+/** Whether a request follows the last one of its connection. It is ignored. */
 export function isBehindLast({ socket }: Request): boolean {
   if (!lingeringSockets.has(socket)) return false
   socket.destroy()
@@ -27,7 +26,7 @@ export const lingering =
     handle(request, response)
   }
 
-/** The newest request of a connection that has a body: there may be thousands, one after the other. */
+/** The newest request with a body of each connection. A connection can have thousands, one after the other. */
 const newest = new WeakMap<Socket, Request>()
 
 /** Node calls destroySoon after the last response of a connection and has no option to wait for the client (nodejs/node#9085), so it is replaced. */
@@ -41,7 +40,7 @@ function closeGently(request: Request, moment: number): void {
     const last = newest.get(socket)
     if (!last || last.complete || socket.destroyed) return closeImmediately.call(socket)
     lingeringSockets.add(socket)
-    socket.end() // the client reads that this was all
+    socket.end() // the client sees the end of the response
     last.unpipe()
     last.resume()
     const timer = setTimeout(() => socket.destroy(), moment).unref()

@@ -1,4 +1,4 @@
-// Explains why an address cannot be listened on. The caller adds the setting to change.
+// Explains why the server cannot listen on an address. The caller adds the setting to change.
 
 const reasons: { readonly [code: string]: string } = {
   EADDRNOTAVAIL: 'not an address of this machine',

@@ -1,4 +1,4 @@
-// Listeners on real sockets: what a client that is broken, slow, idle or half gone may hold, and for how long (D1).
+// Listeners with real sockets: the limits for broken, slow, idle and half-closed clients (D1).
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ const http = (handle: Handle, bounds: Partial<Bounds> = {}) =>
 const tls = { ca: authority.certificate, servername: 'localhost' }
 const at = ({ url }: Listener) => ({ host: '127.0.0.1', port: Number(new URL(url).port) })
 
-/** A client that never closes its side, and what it has read. */
+/** A client that never closes its side, and the data it has read. */
 async function openHalf(listener: Listener) {
   const isTls = listener.url.startsWith('https:')
   const options = { ...at(listener), allowHalfOpen: true }
@@ -37,7 +37,7 @@ async function openHalf(listener: Listener) {
   return { socket, end: () => once(socket, 'end').then(() => text) }
 }
 
-/** Writing to who is gone fails; a socket that is only shut down on the other side takes it all. */
+/** Writing to a closed connection fails. A socket that the other side has only shut down still accepts data. */
 async function isCut(socket: Socket): Promise<boolean> {
   for (let n = 0; n < 3000 && !socket.destroyed; n++) {
     socket.write('x')
@@ -156,7 +156,7 @@ for (const [scheme, listen] of [
       context.after(() => own.close(0))
       const { socket, end } = await openHalf(own)
       const body = 'b'.repeat(400_000)
-      socket.pause() // the answer does not fit into the buffers of both sides
+      socket.pause() // the response does not fit into the buffers of both sides
       socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
       socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
       const text = end()
@@ -196,7 +196,7 @@ for (const [scheme, listen] of [
       gone.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
       gone.end()
       await arrived.promise
-      // The requests never get an answer, so only the deadline ends their connections.
+      // The requests never get a response, so only the deadline closes their connections.
       await own.close(200)
       for (const socket of [silent, idle, half, gone]) socket.destroy()
     })

@@ -1,4 +1,4 @@
-// The listeners: HTTP/1.1 and HTTP/2 over TLS by ALPN, plain HTTP on loopback, with bounds on what a client may hold (D1).
+// Listeners: HTTP/1.1 and HTTP/2 over TLS by ALPN, and plain HTTP on loopback, with limits per client (D1).
 
 import type { Server } from 'node:http'
 import { createSecureServer, type ServerHttp2Session } from 'node:http2'
@@ -10,7 +10,7 @@ import type { Request, Response } from './exchange.ts'
 import { isBehindLast, lingering } from './lingering-close.ts'
 import type { CertificateSource } from './tls.ts'
 
-// Not imported: see kubeconfig/transport.ts.
+// Not imported: an ES import of node:http evaluates all its exports, including WebSocket, which loads fetch. That takes 50 ms.
 const { createServer } = process.getBuiltinModule('node:http')
 
 export type Handle = (request: Request, response: Response) => void
@@ -23,16 +23,19 @@ export type Upgrades = {
 
 export interface Listener {
   readonly url: string
-  /** Takes nothing new, lets what is under way finish, and ends what has not after so many milliseconds. */
+  /** Accepts nothing new, waits for requests in flight, and aborts them after this many milliseconds. */
   close(milliseconds: number): Promise<void>
 }
 
 export type Bounds = {
-  /** How long a connection may be idle. Go clients keep theirs for 90 seconds; closing sooner would meet their next request half-way. */
+  /**
+   * Maximum idle time of a connection. Go clients keep idle connections for 90 seconds; closing earlier could collide with their
+   * next request.
+   */
   readonly keepAlive: number
   readonly headersWithin: number
   readonly requestWithin: number
-  /** How long what a client still sends is read and thrown away, once it has its last answer. */
+  /** How long the server reads and discards further data from a client after its last response. */
   readonly linger: number
 }
 
@@ -62,7 +65,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     maxSessionMemory: 32,
     settings: { maxConcurrentStreams: 1000, maxHeaderListSize: maxHead },
   })
-  // For new connections; what is not said again would be as if it had never been said.
+  // For new connections. Options that are not repeated here would be reset.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
   const sessions = new Set<ServerHttp2Session>()
   let isClosing = false
@@ -71,14 +74,14 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     if (isClosing) session.close()
     session.on('close', () => sessions.delete(session))
     session.on('error', (error: Error & { readonly code?: string }) => {
-      // Those of the network are nobody's concern.
+      // Network errors are not reported.
       if (error.code === 'ERR_HTTP2_ERROR') at.broken?.(error.message)
       session.destroy()
     })
     closeWhenIdle(session, bounds.keepAlive)
   })
   server.on('tlsClientError', (_, socket) => socket.destroy())
-  // HTTP/1.1 over TLS has a server's settings and events, which its type does not say.
+  // The HTTP/1.1 settings and events exist on this server, but not in its type.
   const http = server as unknown as Server
   const sockets = bound(http, bounds, at.tooLarge)
   listenFor(http, at, handle)
@@ -97,7 +100,7 @@ function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void 
     streams++
     stream.once('close', () => {
       streams--
-      if (streams === 0) session.setTimeout(milliseconds) // the time may have run out meanwhile
+      if (streams === 0) session.setTimeout(milliseconds) // the timeout may have expired in the meantime
     })
   })
   session.setTimeout(milliseconds)
@@ -106,7 +109,7 @@ function closeWhenIdle(session: ServerHttp2Session, milliseconds: number): void 
   })
 }
 
-/** A Host that is not a loopback name is somebody else's page talking to us (DNS rebinding). */
+/** A Host header that is not a loopback name can be a DNS rebinding attack from a web page. */
 export async function listenHttp(at: Address, handle: Handle): Promise<Listener> {
   const server = createServer(http1Options(at))
   const sockets = bound(server, { ...usual, ...at.bounds }, at.tooLarge)
@@ -119,13 +122,13 @@ export type Address = {
   readonly port: number
   readonly bounds?: Partial<Bounds>
   readonly upgrades?: Upgrades | undefined
-  /** The error for headers above Node's limit of 16 KiB; default 431. For HTTP/2 see `mostHead`. */
+  /** The error for headers above Node's limit of 16 KiB; default 431. For HTTP/2 see `maxHead`. */
   readonly tooLarge?: ApiError | undefined
-  /** A connection by HTTP/2 was ended for what was sent over it. Why is one of the sentences of Node's library for it. */
+  /** Called when an HTTP/2 connection is closed for a protocol error, with the message of Node's library. */
   readonly broken?: ((why: string) => void) | undefined
 }
 
-/** Requests without a body have one that has ended already. Node's types do not know these for HTTP/1.1 beside HTTP/2. */
+/** Requests without a body have a body that has already ended. Node's types do not have these HTTP/1.1 options for HTTP/2 servers. */
 const http1Options = ({ upgrades }: Address): object => ({
   optimizeEmptyRequests: true,
   ...(upgrades ? { shouldUpgradeCallback: upgrades.wanted } : {}),
@@ -159,7 +162,7 @@ const buffering =
   }
 const ignore = () => {}
 
-/** While earlier answers are on their way (no socket yet), Node would put a 100 between the head and the body of its own. None is owed. */
+/** While earlier responses are not written yet (no socket), Node would put the 100 into the middle of one. The 100 is optional. */
 const continuing =
   (handle: Handle): Handle =>
   (request, response) => {
@@ -167,7 +170,7 @@ const continuing =
     handle(request, response)
   }
 
-/** Answers the sockets that are open, below TLS where there is any. */
+/** Sets the limits of a server. Returns its open sockets, below TLS if there is TLS. */
 function bound(
   server: Server,
   { keepAlive, headersWithin, requestWithin }: Bounds,
@@ -191,7 +194,7 @@ function bound(
 
 function started(server: Server, { host, port }: Address, scheme: string, close: Listener['close']): Promise<Listener> {
   return new Promise((resolve, reject) => {
-    // Of what was opened for it nothing stays.
+    // Closes everything that was opened.
     const fail = (error: Error) => void close(0).then(() => reject(error))
     server.once('error', fail)
     server.listen({ host, port }, () => {
@@ -203,7 +206,7 @@ function started(server: Server, { host, port }: Address, scheme: string, close:
   })
 }
 
-/** Sockets are ended one by one: HTTP/2 servers cannot end all, and half-open clients would never end theirs. */
+/** Closes sockets one by one: HTTP/2 servers have no way to close all, and half-open clients would never close theirs. */
 async function close(server: Server, sockets: ReadonlySet<Socket>, milliseconds: number): Promise<void> {
   const closed = new Promise<void>(resolve => server.close(() => resolve()))
   server.closeIdleConnections()

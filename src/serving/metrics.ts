@@ -1,4 +1,4 @@
-// Counters, gauges and histograms in Prometheus' text form. By hand: a hot path of three additions needs no library.
+// Counters, gauges and histograms in the Prometheus text format. Without a library, because the hot path is only three additions.
 
 export type Labels = { readonly [name: string]: string }
 
@@ -8,7 +8,7 @@ export interface Metrics {
   histogram(name: string, help: string, buckets: readonly number[]): (labels: Labels) => (value: number) => void
   /** Evaluated when the metrics are scraped. */
   gauge(name: string, help: string, read: Read): void
-  /** Likewise, of what somebody else counts and only ever grows. */
+  /** Like `gauge`, for a value that is counted elsewhere and only grows. */
   readCounter(name: string, help: string, read: Read): void
   render(): string
 }

@@ -1,4 +1,4 @@
-// The one way out: whatever was found, or went wrong, becomes bytes and headers here.
+// Writes responses: serialises results and errors, and sets their headers.
 
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -21,7 +21,7 @@ const stillHeld = 256 * 1024
 const patience = 60_000
 const encoder = new TextEncoder()
 
-/** undefined: it is out. Most answers are small, and none of them should wait for anything. */
+/** undefined: the response is written. Most responses are small and need not wait. */
 export function respond(exchange: Exchange, answer: Answer): Promise<void> | undefined {
   if (answer.body.length <= compressAbove) return send(exchange, answer, answer.body, false)
   return takesGzip(exchange.request.headers['accept-encoding'])
@@ -29,7 +29,7 @@ export function respond(exchange: Exchange, answer: Answer): Promise<void> | und
     : send(exchange, answer, answer.body, false)
 }
 
-/** As many as there are threads for it. The others wait here, where those whose client has gone cost nothing. */
+/** The number of threads for compression. Other responses wait here, where those of disconnected clients cost nothing. */
 const maxConcurrentGzip = 4
 const line: (() => void)[] = []
 let zipping = 0
@@ -69,7 +69,7 @@ function send(exchange: Exchange, answer: Answer, body: Uint8Array, zipped: bool
   return body.length > stillHeld ? taken(exchange) : undefined
 }
 
-/** A character for a byte. Node sends head and body as one where both are text; otherwise as two, which costs more than this. */
+/** One character per byte. Node sends headers and body in one write if both are text. Two writes would cost more than this conversion. */
 const latin1 = ({ buffer, byteOffset, byteLength }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 
@@ -86,7 +86,7 @@ function ownHeaders({ body, headers = {} }: Answer): string[] {
   return [...others.flat(), ...(vary.length ? ['Vary', vary.join(', ')] : [])]
 }
 
-/** A large answer is held until its client has taken it, and counts as under way; a client that does not take it is cut off. */
+/** A large response stays in memory, and counts as in flight, until the client has read it. A client that does not read is disconnected. */
 function taken(exchange: Exchange): Promise<void> {
   return new Promise(resolve => {
     const timer = setTimeout(() => {
@@ -100,7 +100,7 @@ function taken(exchange: Exchange): Promise<void> {
   })
 }
 
-/** `gzip;q=0` is a refusal, and so is `*;q=0` where gzip is not named. */
+/** `gzip;q=0` rejects gzip, and so does `*;q=0` if gzip is not named. */
 function takesGzip(accepted: string | string[] | undefined): boolean {
   let any = false
   for (const entry of String(accepted ?? '')
@@ -115,12 +115,12 @@ function takesGzip(accepted: string | string[] | undefined): boolean {
   return any
 }
 
-/** The Status of anything thrown; what is not an ApiError is a bug, and nobody's but ours to know. */
+/** The Status of any error. An error that is not an ApiError is a bug, and its message stays internal. */
 export function statusOf(error: unknown): Status & { readonly code: number } {
   return error instanceof ApiError ? error.status : internal().status
 }
 
-/** Headers that go with an error. Retry-After only where nothing took effect, since clients then repeat the request. */
+/** The headers of an error. Retry-After only if the request had no effect, because clients then repeat it. */
 export function errorHeaders(status: Status & { readonly code: number }): { [name: string]: string } {
   const retry = status.details?.retryAfterSeconds
   return {
@@ -137,7 +137,7 @@ export const textAnswer = (code: number, text: string): Answer => ({
   headers: { 'X-Content-Type-Options': 'nosniff' },
 })
 
-/** One header a warning; all together at most 4096 characters, then each is cut to 256 and what is still too much dropped. */
+/** One header per warning. If all together exceed 4096 characters, each is cut to 256, and warnings beyond the limit are dropped. */
 export function warningHeaders(warnings: ReadonlySet<string>): string[] {
   const texts = [...warnings].map(text => text.replace(/[\x00-\x1f\x7f]/g, ' '))
   const cut = texts.reduce((sum, text) => sum + text.length, 0) > 4096 ? texts.map(text => text.slice(0, 256)) : texts
@@ -150,5 +150,5 @@ export function warningHeaders(warnings: ReadonlySet<string>): string[] {
   return kept.map(text => `299 - "${toLatin1(text).replace(/["\\]/g, '\\$&')}"`)
 }
 
-/** Header values are bytes: other characters travel as UTF-8, which Kubernetes clients read. */
+/** Header values are bytes. Other characters are sent as UTF-8, which Kubernetes clients decode. */
 const toLatin1 = (text: string) => (/[^\x00-\x7f]/.test(text) ? Buffer.from(text).toString('latin1') : text)

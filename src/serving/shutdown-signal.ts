@@ -2,7 +2,7 @@
 
 import { setTimeout } from 'node:timers/promises'
 
-/** A terminal and a launcher may both pass on one Ctrl-C: only a second later does another signal end it at once. */
+/** A terminal and a launcher may both forward one Ctrl-C. So a further signal ends the process at once only after a second. */
 export async function shutdownSignal(): Promise<void> {
   const signals = ['SIGINT', 'SIGTERM'] as const
   await new Promise<void>(resolve => {

@@ -7,7 +7,7 @@ import { issueCertificate, type Pair } from './certificate.ts'
 
 export interface CertificateSource {
   readonly current: Pair
-  /** Tells of every new certificate. */
+  /** Calls back with every new certificate. */
   follow(changed: (pair: Pair) => void): void
   stop(): void
 }
@@ -59,7 +59,7 @@ export function pairProblems({ certificate, key }: Pair, files: Pair): string[] 
   }
   const [shown, secret] = [failing({ cert: certificate }), failing({ key })]
   const alone = [
-    // Such as one whose key is too small: that is a certificate all the same.
+    // For example a certificate whose key is too small: still a certificate, but unusable.
     ...(shown && isCertificate(certificate) ? [`${files.certificate} cannot be used: ${shown.reason}`] : []),
     ...(shown && !isCertificate(certificate) ? [`${files.certificate} does not contain a PEM certificate`] : []),
     ...(secret ? [`${files.key} does not contain a usable key: it must be PEM, without a passphrase`] : []),
@@ -76,7 +76,10 @@ function isCertificate(text: string): boolean {
   }
 }
 
-/** From files. Looked at by time and size, which also sees the swapped links of mounted secrets; a pair that does not fit is not taken. */
+/**
+ * A certificate from files. Checks their time and size, which also detects the swapped links of mounted secrets. Ignores a pair that
+ * does not match.
+ */
 export function fileCertificate({ certificate, key, every = 1000, failed }: FileOptions): CertificateSource {
   const stamp = () =>
     [certificate, key].map(file => (({ mtimeMs, size, ino }) => `${mtimeMs}/${size}/${ino}`)(statSync(file))).join()

@@ -1,4 +1,4 @@
-// The guard against guessing: a window of failures an address, exactly, and within bounds.
+// The limit on guessing keys: an exact window of failures per address, with bounded memory.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -11,27 +11,30 @@ export interface UnknownKeyLimiter extends Pick<Addresses, 'sourcesOf'> {
   mayTry(address: string): boolean
   /** Time until the next unknown key from this address gets 401; 0: now. */
   secondsLeft(address: string): number
-  /** An unknown or mistyped key came from there. `share`: it speaks for many others, and may do so as many times as often; always the same for the same address. */
+  /**
+   * An address sent an unknown or mistyped key. `share`: a factor for the limit of an address that many clients use; constant per
+   * address.
+   */
   failed(address: string, share?: number): void
   readonly stats: { readonly failed: number; readonly refused: number; readonly addresses: number }
 }
 
-/** Throws 429 that says how long to wait. */
+/** Throws 429 with the time to wait. */
 export function checkGuess(guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft'>, address: string): void {
   if (!guard.mayTry(address)) throw tooManyGuesses(guard.secondsLeft(address))
 }
 
 export type UnknownKeyLimiterOptions = {
   readonly now: () => number
-  /** So many failures within so many milliseconds are too many. 0: never. */
+  /** Maximum failures within `window` milliseconds. 0: unlimited. */
   readonly limit?: number
   readonly window?: number
   readonly trustedProxies?: readonly string[]
-  /** Addresses remembered; the one whose last failure is longest ago goes first. */
+  /** Maximum number of addresses. The one with the oldest last failure is evicted first. */
   readonly maxAddresses?: number
 }
 
-/** Times of an address' last failures, as many as it may have: a ring. */
+/** A ring of the times of an address' last failures, as many as the limit. */
 type Failures = { readonly times: Float64Array; next: number; newest: number }
 
 export function openUnknownKeyLimiter(options: UnknownKeyLimiterOptions): UnknownKeyLimiter {
@@ -52,7 +55,7 @@ export function openUnknownKeyLimiter(options: UnknownKeyLimiterOptions): Unknow
       known.delete(address)
     }
   }
-  /** Milliseconds to wait; the ring's next place holds the oldest of its last failures. */
+  /** Milliseconds to wait. The ring's next slot has the oldest of the last failures. */
   const left = (address: string): number => {
     const failures = known.get(address)
     return failures ? (failures.times[failures.next] as number) + window - now() : 0

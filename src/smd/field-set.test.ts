@@ -141,7 +141,7 @@ describe('FieldsV1', () => {
   })
 
   for (const bad of ['{"a":{}}', '{"":{}}', '{"v:{":{}}', '{"k:1":{}}', '{"i:x":{}}', '{"f:a":1}', '{"f:a":[]}']) {
-    it(`refuses ${bad}`, () => assert.throws(() => readFieldsV1(JSON.parse(bad)), SyntaxError))
+    it(`rejects ${bad}`, () => assert.throws(() => readFieldsV1(JSON.parse(bad)), SyntaxError))
   }
 
   it('rejects excessive nesting', () => {

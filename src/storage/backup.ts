@@ -12,7 +12,7 @@ import { DamagedError, unusableError } from './sqlite/errors.ts'
 import { bringUpToDate, FILE_VERSION, type LogRow, readMeta, sumOfRow, writeMeta } from './sqlite/schema.ts'
 import { SLOTS } from './sqlite/table.ts'
 
-/** Files that go along, by name: what clients know a server by. */
+/** Files in the backup, by name, such as the CA that clients trust. */
 export type Files = { readonly [name: string]: Uint8Array }
 
 export type Fields =
@@ -90,7 +90,7 @@ const damaged = (what: string) => new DamagedError(`${what} has a wrong checksum
 const NEWEST = `
   SELECT * FROM log WHERE gap > 0 AND id IN (SELECT max(id) FROM log GROUP BY bucket, namespace, name) ORDER BY id`
 
-/** A record: the size of its fields, the size of its bytes, then both. Many make a piece. */
+/** A record: the size of its fields, the size of its bytes, then both. A piece has many records. */
 function* pieces(all: Iterable<readonly [Fields, Uint8Array?]>): Generator<Buffer> {
   let parts: Uint8Array[] = []
   let size = 0
@@ -110,7 +110,7 @@ function* pieces(all: Iterable<readonly [Fields, Uint8Array?]>): Generator<Buffe
 }
 
 export type RestoreOptions = {
-  /** A file that does not exist yet; half of one is left behind if it fails. */
+  /** A file that does not exist yet. After a failure it is incomplete. */
   readonly file: string
   readonly source: AsyncIterable<Uint8Array>
   readonly keys: readonly RingKey[]
@@ -123,7 +123,7 @@ export async function readBackup({ file, source, keys, skip }: RestoreOptions): 
   closeSync(openSync(file, 'wx', 0o600))
   const db = new DatabaseSync(file)
   try {
-    // Not the write-ahead log that a server uses: closing would copy it into the file, and not say if that failed.
+    // Not the write-ahead log that a server uses: closing would copy it into the file without reporting a failure.
     db.exec('PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL')
     bringUpToDate(db)
     db.exec('BEGIN IMMEDIATE')
@@ -160,7 +160,7 @@ async function fill(db: DatabaseSync, opened: AsyncIterable<Buffer>): Promise<Re
   return { ...begin, objects, files }
 }
 
-/** Of a piece that was opened. Throws where it is not what `pieces` makes. */
+/** The records of a decrypted piece. Throws if it does not have the form that `pieces` writes. */
 export function* recordsIn(piece: Buffer): Generator<readonly [Fields, Buffer]> {
   for (let at = 0; at < piece.length; ) {
     const [json, bytes] = [piece.readUInt32BE(at), piece.readUInt32BE(at + 4)]
@@ -171,7 +171,7 @@ export function* recordsIn(piece: Buffer): Generator<readonly [Fields, Buffer]> 
   }
 }
 
-/** The parser's own words would quote what was sealed. */
+/** Hides the parser's own message, which would quote the decrypted text. */
 function fieldsIn(json: string): Fields {
   try {
     return JSON.parse(json) as Fields

@@ -1,4 +1,4 @@
-// Every object in memory, in key order and by label: what get, list and count answer from. Fed by the replica with an engine's events.
+// All objects in memory, in key order and by label. Serves get, list and count. The watch cache updates it with the events of the engine.
 
 import { type CachedEntry, sortKey } from './entry.ts'
 import { termsOf as labelTerms } from './labels.ts'
@@ -17,14 +17,14 @@ import {
 import type { Entry, Key, Labels, ListQuery, Store, TermsOf } from './store.ts'
 import { addTerm, keysOf, reindex, type TermIndex } from './term-index.ts'
 
-/** `labels`: for every label `key=value`, the keys that carry it. `terms`: likewise for the terms of `termsOf`. */
+/** `labels`: for every label `key=value`, the keys with that label. `terms`: the same for the terms of `termsOf`. */
 type Bucket = {
   readonly entries: Map<string, CachedEntry>
   readonly keys: SortedKeys
   readonly labels: TermIndex
   readonly terms: TermIndex
   termsOf: TermsOf | undefined
-  /** Whether `terms` has every key. Until then a list looks at all of them. */
+  /** Whether `terms` has every key. Until then a list reads all entries. */
   isIndexed: boolean
 }
 type Terms = NonNullable<ListQuery['labels']>
@@ -36,7 +36,7 @@ export type Cache = {
   put(entry: CachedEntry): void
   remove(key: Key): void
   readonly index: Store['index']
-  /** `overlay`: the changes since the revision that the page is to show; absent = the newest state. */
+  /** `snapshot`: the changes since the revision of the page; absent: the newest state. */
   page(query: ListQuery, snapshot?: Snapshot): Page
 }
 
@@ -90,11 +90,11 @@ function change(bucket: Bucket, key: string, previous: Entry | undefined, next: 
   if (termsOf) reindex(terms, key, previous ? termsOf(previous) : [], next ? termsOf(next) : [])
 }
 
-/** One slice of the index ends after so many entries or bytes, about a millisecond of work. */
+/** A slice of the index ends after this many entries or bytes, about a millisecond of work. */
 const sliceEntries = 128
 const sliceBytes = 128 * 1024
 
-/** In slices, so that requests are answered meanwhile. Changes meanwhile index their own keys (`change`). */
+/** Works in slices, so that requests run in between. Concurrent changes index their own keys (`change`). */
 async function buildIndex(bucket: Bucket, termsOf: TermsOf, pause: () => Promise<void>): Promise<void> {
   bucket.termsOf = termsOf
   for (let start: string | undefined = ''; start !== undefined; ) {
@@ -133,7 +133,7 @@ function pageOf(bucket: Bucket, query: ListQuery, snapshot: Snapshot | undefined
   return { entries, more: false, remaining: 0 }
 }
 
-/** The keys that have to be looked at: by labels or by candidates, whichever are fewer. */
+/** The keys to check: by labels or by candidates, whichever are fewer. */
 function walksOf(bucket: Bucket, { labels, among }: ListQuery, range: Range): Walk[] {
   const walkAll = (sets: readonly SortedKeys[]) => sets.map(keys => walkFrom(keys, range.start, range.end))
   const labelled = labels && withLabels(bucket, labels)
@@ -152,7 +152,7 @@ function setOf(keys: readonly string[]): SortedKeys {
   return { chunks: [once], size: once.length }
 }
 
-/** From `start` on and below `end`, in sort keys. */
+/** From `start`, and below `end`, in sort keys. */
 type Range = { readonly start: string; readonly end: string | undefined }
 
 function rangeOf({ namespace = '', after }: ListQuery): Range {
@@ -181,7 +181,7 @@ function justAfter(key: string): string {
   return `${key}\0`
 }
 
-/** The keys that the term with the fewest of them allows; the other terms are looked at entry by entry. */
+/** The keys of the most selective term. The other terms are checked entry by entry. */
 function withLabels(bucket: Bucket, terms: Terms): SortedKeys[] {
   if (terms.length === 0) return [bucket.keys]
   let fewest = Number.POSITIVE_INFINITY

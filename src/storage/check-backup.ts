@@ -1,4 +1,4 @@
-// Reads a backup to its end, and writes nothing: whether it is whole, and each record what it says it is. `platform verify` calls it.
+// Verifies a backup without restoring it: that it is complete, and that every record is intact. `platform verify` calls it.
 
 import { type Fields, recordsIn } from './backup.ts'
 import { openStream } from './encrypted-stream.ts'
@@ -15,7 +15,7 @@ export type CheckOptions = {
   readonly look: (entry: Entry) => readonly string[]
 }
 
-/** Throws UnknownKeyError where the ring cannot open it: then nothing was looked at. */
+/** Throws UnknownKeyError if the ring cannot decrypt the backup. Nothing is checked then. */
 export async function checkBackup({ source, keys, look }: CheckOptions): Promise<Verified> {
   const damages: string[] = []
   const report = (damage: string) => {

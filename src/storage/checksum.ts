@@ -1,4 +1,4 @@
-// The checksum that every record carries: over its key, its revision and its bytes, so that a flipped bit is found.
+// The checksum of every record, over its key, revision and bytes, which detects flipped bits.
 
 import { crc32 } from 'node:zlib'
 

@@ -1,8 +1,6 @@
-// The commit queue of an engine that is the only writer: collects commits, checks their preconditions, writes them as one batch, then
-// publishes them.
-//
-// One batch is written at a time, so preconditions are checked against the durable state plus earlier commits of the same batch. The
-// next batch collects meanwhile, so concurrent commits share an fsync.
+// The commit queue of an engine with a single writer: collects commits, checks preconditions, writes a batch, and publishes it.
+// One batch is written at a time, so preconditions are checked against the durable state plus earlier commits of the same batch. The next
+// batch collects meanwhile, so concurrent commits share an fsync.
 
 import { type CommitOutcome, compareAndSwap, type Pending } from './compare-and-swap.ts'
 import { checkValue } from './entry.ts'
@@ -14,7 +12,7 @@ export type Batch = { readonly events: readonly CachedEvent[]; readonly revision
 
 export type CommitQueue = {
   commit(ops: readonly Op[]): Promise<number>
-  /** Resolves when everything handed in before is answered; what comes later is refused. */
+  /** Resolves when all earlier commits are finished. Later ones are rejected. */
   close(): Promise<void>
 }
 
@@ -23,7 +21,7 @@ export const MAX_OPS = 1024
 const MAX_COMMITS = 2048
 const MAX_BYTES = 16 * 2 ** 20
 
-/** `write` resolves when the batch is durable and rejects, with the reason in plain words, when none of it is there. */
+/** `write` resolves when the batch is durable. It rejects with the reason if none of the batch was written. */
 export function openCommitQueue(options: {
   readonly watchCache: WatchCache
   readonly write: (batch: Batch) => Promise<void>
@@ -64,7 +62,7 @@ export function openCommitQueue(options: {
     )
   }
 
-  /** The next batch is sent off before this one is answered: answering is work that the disk need not wait for. */
+  /** Starts the next batch before this one is acknowledged, so that the disk does not wait for the acknowledgements. */
   function finish(outcomes: readonly CommitOutcome[]): void {
     writing = undefined
     if (waiting.length > 0) start()
@@ -100,7 +98,7 @@ function checkOps(ops: readonly Op[]): Pending['labels'] {
   })
 }
 
-/** How many of the waiting commits go together: enough to share an fsync, not so much that the first waits for megabytes. */
+/** The number of waiting commits in the next batch: enough to share an fsync, and not so many that the first one waits for megabytes. */
 function batchSize(waiting: readonly Pending[]): number {
   let bytes = 0
   for (const [i, { ops }] of waiting.entries()) {
@@ -110,7 +108,7 @@ function batchSize(waiting: readonly Pending[]): number {
   return waiting.length
 }
 
-/** A refusal that rests on the failed batch itself says nothing that is true now; one that rests on durable state stands. */
+/** A rejection because of the failed batch itself is no longer true. A rejection because of durable state stays. */
 function refuse(outcome: CommitOutcome, error: unknown): CommitOutcome {
   if (outcome.error !== undefined && !outcome.withinBatch) return outcome
   const reason = error instanceof StoreError ? error : new StoreError('unavailable', String(error))

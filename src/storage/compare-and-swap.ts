@@ -1,10 +1,10 @@
-// Compare-and-swap: which commits of a batch hold, their revisions and their events. The commit queue asks before it writes.
+// Compare-and-swap: decides which commits of a batch succeed, and assigns their revisions and events. Runs before the write.
 
 import { type CachedEntry, cachedEntry, sortKey, withRevision } from './entry.ts'
 import { type Key, type Labels, type Op, StoreError } from './store.ts'
 import type { CachedEvent, WatchCache } from './watch-cache.ts'
 
-/** A commit that waits for its answer; `labels` belong to its ops, one by one. */
+/** A commit that waits for its result. `labels` has one entry per op. */
 export type Pending = {
   readonly ops: readonly Op[]
   readonly labels: readonly Labels[]
@@ -12,7 +12,7 @@ export type Pending = {
   readonly reject: (error: Error) => void
 }
 
-/** `withinBatch`: refused for what an earlier commit of the same batch does, so true only once that is durable. */
+/** `withinBatch`: rejected because of an earlier commit of the same batch, so valid only once that is durable. */
 export type CommitOutcome = {
   readonly pending: Pending
   readonly revision: number
@@ -38,7 +38,7 @@ export function compareAndSwap(commits: readonly Pending[], watchCache: WatchCac
       const within = changed.has(id)
       return { id, within, entry: within ? changed.get(id) : watchCache.get(op.key) }
     })
-    // Every expectation is looked at before anything of the commit happens: all of it or nothing.
+    // Checks all preconditions before any op of the commit applies, because a commit is atomic.
     const failed = pending.ops.findIndex((op, i) => refusal(op, found[i]!.entry) !== undefined)
     if (failed >= 0) {
       const { entry, within } = found[failed]!
@@ -75,7 +75,7 @@ function refusal(op: Op, entry: CachedEntry | undefined): StoreError | undefined
 }
 
 function eventOf(op: Op, labels: Labels, previous: CachedEntry | undefined, revision: number): CachedEvent {
-  // The key object that is there already is kept, so that an object updated often does not grow new ones.
+  // Reuses the existing key object, so that frequent updates do not allocate new ones.
   const key = previous?.key ?? { bucket: op.key.bucket, namespace: op.key.namespace, name: op.key.name }
   if (op.type === 'put') {
     const entry = cachedEntry(key, revision, op.value, labels)

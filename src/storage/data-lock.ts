@@ -1,4 +1,4 @@
-// The lock on a data directory: one server at a time. The operating system releases it when the process ends. Restore takes it, too.
+// The lock on a data directory, for one server or restore at a time. The operating system releases it when the process ends.
 
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,19 +9,19 @@ const BUSY = 5
 
 export type DataLock = {
   close(): void
-  /** Likewise, and leaves no file behind. */
+  /** Releases the lock and removes its file. */
   remove(): void
 }
 
 /**
- * Node has no flock, but SQLite has: an empty database in an exclusive transaction. Nobody may open `lock.db` by
- * other means in this process, since closing any descriptor of it would release the lock; hence the pid beside it.
+ * Node has no flock, but SQLite has: an empty database in an exclusive transaction. Nothing else in this process may open `lock.db`,
+ * because closing any of its descriptors would release the lock. So the pid is in a separate file.
  */
 export function openDataLock(directory: string): DataLock {
   const [file, pidFile] = [join(directory, 'lock.db'), join(directory, 'lock.pid')]
   let lock: DatabaseSync | undefined
   try {
-    // One that was removed between opening and locking it is nobody else's to find: it locks nothing.
+    // A file that was removed between opening and locking locks nothing, because no other process can find it.
     for (let isThere = false; !isThere; ) {
       lock?.close()
       lock = undefined

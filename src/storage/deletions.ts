@@ -1,4 +1,4 @@
-// The deletions in a bucket's history, by key: they hold the last states of objects that are gone. The event log keeps one index per bucket.
+// The deletions in a bucket's history, by key, with the last states of deleted objects. The event log keeps one index per bucket.
 
 import { sortKey } from './entry.ts'
 import type { Key, StoreEvent } from './store.ts'

@@ -1,9 +1,9 @@
-// A stream that nobody reads or changes who does not hold the key ring: pieces under AES-256-GCM, each bound to its place. backup.ts writes and reads it.
+// An authenticated, encrypted stream: pieces under AES-256-GCM, each bound to its position. Backups use it.
 
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { RingKey } from './key-ring.ts'
 
-/** The first line, in clear: what it is, and which key opens it. Every piece is bound to it. */
+/** The first line, in clear text: the type of the stream and the id of its key. Every piece is bound to it. */
 type Head = { readonly platform: 'backup'; readonly format: 1; readonly key: string; readonly salt: string }
 
 const TAG = 16
@@ -12,7 +12,7 @@ const LONGEST_HEAD = 1024
 
 const keyOf = ({ key }: RingKey, salt: Buffer) => Buffer.from(hkdfSync('sha256', key, salt, 'platform backup', 32))
 
-/** The number of the piece, and whether it is the last: none can be moved, left out or cut off. */
+/** The number of the piece, and whether it is the last. So pieces cannot be moved, omitted or truncated. */
 function nonceOf(index: number, last: boolean): Buffer {
   const nonce = Buffer.alloc(12)
   nonce.writeBigUInt64BE(BigInt(index), 3)
@@ -46,7 +46,7 @@ export function* sealStream(
   yield seal(buffered ?? Buffer.alloc(0), index, true)
 }
 
-/** The key ring does not have the key that a stream is sealed with. */
+/** The key ring does not have the key of a stream. */
 export class UnknownKeyError extends Error {}
 
 /**

@@ -1,4 +1,4 @@
-// Sealing and the key ring (D28).
+// Encryption of values, and the key ring (D28).
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'

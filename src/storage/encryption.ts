@@ -1,16 +1,16 @@
-// Encryption of single values before any engine sees them (D28): AES-256-GCM, bound to the one place a value belongs to.
+// Encrypts single values before they reach an engine (D28): AES-256-GCM, bound to the object and field of the value.
 
 import { Buffer } from 'node:buffer'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { RingKey } from './key-ring.ts'
 
-/** The object and field of a value, as additional authenticated data: moved elsewhere, it does not decrypt. */
+/** The object and field of a value, as additional authenticated data. A value that was moved to another object or field does not decrypt. */
 export type SealContext = {
   readonly kind: string
   readonly namespace: string
   readonly name: string
   readonly uid: string
-  /** Which field of the object: two sealed fields cannot be swapped either. */
+  /** The field of the object. It prevents swapping two encrypted fields. */
   readonly path: string
 }
 
@@ -20,13 +20,13 @@ export type Sealer = {
   open(place: SealContext, sealed: string): Buffer
   /** Whether a stored value looks encrypted. A client can send such a value, too, so it is encrypted all the same. */
   isSealed(value: unknown): value is string
-  /** Whether the first key of the ring sealed it: rotation looks for the others. */
+  /** Whether the first key of the ring encrypted it. Key rotation looks for values of other keys. */
   isCurrent(sealed: string): boolean
-  /** Another ring from now on. */
+  /** Replaces the ring. */
   use(keys: readonly RingKey[]): void
 }
 
-/** Never carries a key, a plaintext or a ciphertext. */
+/** Never contains a key, a plaintext or a ciphertext. */
 export class SealError extends Error {}
 
 /** The prefix of every encrypted value; the id of its key follows. */
@@ -34,11 +34,11 @@ export const SEALED = 'sealed:v1:'
 const NONCE = 12
 const TAG = 16
 
-/** The first key seals, all of them open. */
+/** The first key encrypts; all keys decrypt. */
 export function openSealer(options: {
   readonly keys: readonly RingKey[]
   readonly random: (size: number) => Uint8Array
-  /** Called for every value that does not decrypt: the file may have been changed. */
+  /** Called for every value that does not decrypt: someone may have changed the file. */
   readonly failed?: (place: SealContext, error: SealError) => void
 }): Sealer {
   const { random, failed } = options
@@ -89,10 +89,10 @@ function unseal(ring: ReadonlyMap<string, Uint8Array>, place: SealContext, seale
   }
 }
 
-/** Ids are short; what stands in the place of one may be anything. */
+/** Valid ids are short. The text in place of an invalid one may be anything. */
 export const printId = (id: string) => (/^[a-z0-9]{1,32}$/.test(id) ? `"${id}"` : '(invalid id)')
 
-/** Every part with its length before it, so that no two places have the same encoding. */
+/** Each part has a length prefix, so that no two contexts have the same encoding. */
 function encode(place: SealContext): Buffer {
   const parts = [SEALED, place.kind, place.namespace, place.name, place.uid, place.path].map(part => Buffer.from(part))
   return Buffer.concat(
@@ -104,7 +104,7 @@ function encode(place: SealContext): Buffer {
   )
 }
 
-/** Which key of a ring a value was sealed with. */
+/** The id of the key that encrypted a value. */
 export function keyIdOf(sealed: string): string | undefined {
   const end = sealed.indexOf(':', SEALED.length)
   return sealed.startsWith(SEALED) && end !== -1 ? sealed.slice(SEALED.length, end) : undefined

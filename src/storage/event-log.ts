@@ -1,7 +1,7 @@
-// The events of every bucket in order, how far back they reach, and the cursors of those who follow. The replica appends and reads.
+// The event log: the events of each bucket in order, their limits, and the cursors of watchers.
 //
-// An event has a position in its bucket, counted from the first ever appended. A cursor is a position and nothing
-// else, so a slow watcher costs no memory: it is cut loose when history moves past it.
+// An event has a position in its bucket, counted from the first event ever. A cursor is only a position, so a slow watcher uses no memory.
+// Its watch ends when the log drops events it has not read.
 
 import { type Deletions, openDeletions } from './deletions.ts'
 import { type Cursor, type Key, StoreError, type StoreEvent } from './store.ts'
@@ -10,17 +10,17 @@ import { type Cursor, type Key, StoreError, type StoreEvent } from './store.ts'
 export type HistoryBounds = {
   readonly minAgeMs?: number
   readonly minEvents?: number
-  /** How much superseded values may take, whatever their age: the bound that protects the machine. */
+  /** Maximum size of superseded values, regardless of their age. This bound protects the machine. */
   readonly maxBytes?: number
 }
 
 export type EventLog = {
   readonly revision: number
-  /** The newest revision whose events may be gone: what happened after it is complete. */
+  /** The newest revision whose events may be missing. Events after it are complete. */
   readonly floor: number
   /** Continues a log that another process wrote. */
   begin(revision: number, floor: number): void
-  /** `events`: those of whole commits, in order. `revision`: the last commit's. */
+  /** `events`: of whole commits, in order. `revision`: of the last commit. */
   append(events: readonly StoreEvent[], revision: number, time: number): void
   /** Drops history beyond the bounds, up to `limit` if given. Returns the oldest kept revision. */
   trim(now: number, limit?: number): number
@@ -30,11 +30,11 @@ export type EventLog = {
   eventsFrom(bucket: string, position: number, max?: number): readonly StoreEvent[]
   /** The first deletion of a key after a revision. */
   deletionAfter(key: Key, revision: number): StoreEvent | undefined
-  /** Throws 'compacted' or 'future' where history does not reach from this revision to now. */
+  /** Throws 'compacted' or 'future' if the history from this revision to now is not available. */
   check(revision: number): void
 }
 
-/** `events[head]` has position `first`; what is before `head` is dropped and waits to be cleared in bulk. */
+/** `events[head]` has position `first`. Events before `head` are dropped, and removed in bulk later. */
 type BucketLog = {
   events: StoreEvent[]
   head: number
@@ -161,7 +161,7 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
         if (position < bucketLog.first || nextEvent() !== undefined) wakeOne(bucketLog, reader)
       },
       get revision() {
-        // Not the last event's own revision: that would fall back when an event follows a quiet time.
+        // Not the revision of the last event: it would go back when an event follows a quiet period.
         if (position >= bucketLog.first) seen = (nextEvent()?.revision ?? revision + 1) - 1
         return seen
       },
@@ -211,7 +211,7 @@ function drop(bucketLog: BucketLog, floor: number): void {
     bucketLog.head++
   }
   bucketLog.first += bucketLog.head - before
-  // Clearing costs what remains, and waiting keeps dropped values in memory: an eighth is where both stay small.
+  // Clearing costs time in proportion to the rest, and waiting keeps dropped values in memory. At an eighth, both stay small.
   if (bucketLog.head < 64 || bucketLog.head < events.length >> 3) return
   bucketLog.events = events.slice(bucketLog.head)
   bucketLog.head = 0
@@ -221,7 +221,7 @@ function wakeAll(bucketLog: BucketLog): void {
   for (const reader of bucketLog.waiting) wakeOne(bucketLog, reader)
 }
 
-/** In a microtask of its own: a reader that throws or dawdles harms neither the commit nor the other readers. */
+/** In a separate microtask: a reader that throws or is slow must not affect the commit or other readers. */
 function wakeOne(bucketLog: BucketLog, reader: Reader): void {
   bucketLog.waiting.delete(reader)
   queueMicrotask(() => {

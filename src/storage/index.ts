@@ -1,4 +1,4 @@
-// The list of engines, and the one way to open them: a store and the activity table that belongs to it. Called by bin.
+// Lists the engines and opens them: a store and its activity table.
 
 import { join } from 'node:path'
 import { type Activity, openActivity } from './last-used.ts'
@@ -42,7 +42,7 @@ function withActivity(store: Store, activity: Activity): Storage {
     store,
     activity,
     async close() {
-      // A disk that is full now must not keep the server from ending: a minute of activity is what is lost.
+      // A full disk must not stop the server from shutting down. At most a minute of activity is lost.
       await activity.close().catch(() => {})
       await store.close()
     },

@@ -1,4 +1,4 @@
-// The text of a key ring file (D28): a line a key, the first one seals. bin reads and writes the file.
+// Reads and writes the text of a key ring file (D28): one key per line. The first key encrypts.
 
 import { Buffer } from 'node:buffer'
 
@@ -6,7 +6,7 @@ export type RingKey = { readonly id: string; readonly key: Uint8Array }
 
 const LINE = /^([a-z0-9]{1,32})\s+([A-Za-z0-9+/]{43}=)$/
 
-/** Throws with the number of the line that is wrong, never with what it holds. */
+/** Throws with the number of the invalid line, never with its content. */
 export function readKeyRing(text: string): RingKey[] {
   const keys: RingKey[] = []
   for (const [i, line] of text.split('\n').entries()) {
@@ -21,7 +21,7 @@ export function readKeyRing(text: string): RingKey[] {
   return keys
 }
 
-/** A new ring, or `older` with a new key before it, which seals from now on. */
+/** A new ring, or `older` with a new first key, which encrypts from now on. */
 export function makeKeyRing(random: (size: number) => Uint8Array, older = ''): string {
   const id = Buffer.from(random(6)).toString('hex')
   const key = Buffer.from(random(32)).toString('base64')

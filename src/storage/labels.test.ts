@@ -1,4 +1,4 @@
-// Labels found by scanning are those that parsing finds.
+// Finding labels by scanning gives the same result as parsing.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// metadata.labels of a stored text, found without parsing the rest of it: the index needs them of every object at start and at every commit.
+// Finds metadata.labels in a stored text without parsing the rest, because the index needs the labels of every object and commit.
 
 import type { Buffer } from 'node:buffer'
 import { emptyMap, isObject } from '../api/object.ts'
@@ -7,7 +7,7 @@ import type { Labels } from './store.ts'
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN, CLOSE, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-/** The text is canonical JSON, without spaces; of anything else the answer is undefined. */
+/** The text must be canonical JSON without spaces. undefined for any other text. */
 export function labelsOf(text: Buffer): Labels {
   const metadata = memberOf(text, 0, 'metadata')
   const start = metadata < 0 ? -1 : memberOf(text, metadata, 'labels')
@@ -21,7 +21,7 @@ export function labelsOf(text: Buffer): Labels {
   return labels
 }
 
-/** The same labels are one object, however many carry them: most objects of a kind look alike. */
+/** Objects with the same labels share one labels object, because most objects of a kind look alike. */
 const known = new Map<string, Labels>()
 const KNOWN = 20_000
 
@@ -58,7 +58,7 @@ function isAt(text: Buffer, at: number, name: string): boolean {
   return true
 }
 
-/** The place after the value that begins at `at`. */
+/** The position after the value that begins at `at`. */
 function endOf(text: Buffer, at: number): number {
   let depth = 0
   for (let i = at; i < text.length; ) {
@@ -70,7 +70,7 @@ function endOf(text: Buffer, at: number): number {
     }
     if (byte === OPEN || byte === OPEN_LIST) depth++
     else if (byte === CLOSE || byte === CLOSE_LIST) {
-      // A number or a word ends where the object around it does.
+      // A number or a literal ends with its enclosing object.
       if (depth === 0) return i
       depth--
       if (depth === 0) return i + 1

@@ -1,4 +1,4 @@
-// The side table of last activity (D19), and that openStorage keeps it with either engine.
+// The side table of last activity (D19), with both engines of openStorage.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,22 +1,22 @@
-// When something was last used (D19): a side table without revision or event, remembered at once and written off the request's path.
+// Last-used times (D19): a side table without revisions or events, updated in memory at once and on disk in the background.
 
 export type Activity = {
-  /** `id` is a uid, or whatever else its owner keeps a time for. An earlier time than the known one changes nothing. */
+  /** `id` is a uid or another identifier of the caller. Times earlier than the stored one are ignored. */
   touch(id: string, time: number): void
   last(id: string): number | undefined
   forget(id: string): void
-  /** Resolves when everything known now is durable. */
+  /** Resolves when all current times are durable. */
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** A time of `undefined` forgets the id. */
+/** A time of `undefined` removes the id. */
 export type SaveTimes = (times: readonly (readonly [id: string, time: number | undefined])[]) => Promise<void>
 
 export type ActivityOptions = {
   readonly loaded?: ReadonlyMap<string, number>
   readonly save?: SaveTimes
-  /** Nothing is written more often than this, and so no id is either. */
+  /** Minimum interval between writes, and so between writes of the same id. */
   readonly intervalMs?: number
 }
 
@@ -47,7 +47,7 @@ export function openActivity(options: ActivityOptions = {}): Activity {
     }
   }
 
-  /** One after the other, so that an older time is never written over a newer one. */
+  /** Writes run one after the other, so that an older time never overwrites a newer one. */
   function flush(): Promise<void> {
     saving = saving.then(write, write)
     return saving

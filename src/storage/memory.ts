@@ -1,4 +1,4 @@
-// The engine without a disk: everything is gone when the process ends. For tests, and for `--storage memory`.
+// The memory engine: loses its data when the process ends. For tests and `--storage memory`.
 
 import { openCommitQueue } from './commit-queue.ts'
 import { putText } from './entry.ts'

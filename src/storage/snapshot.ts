@@ -1,11 +1,11 @@
-// A bucket as it was at an older revision: what has changed since, laid over the newest state. The cache lists through it.
+// Snapshots of a bucket at an older revision: the changes since then, as an overlay on the newest state. The cache uses them for lists.
 
 import { sortKey } from './entry.ts'
 import type { EventLog } from './event-log.ts'
 import { addKey, type SortedKeys, sortedKeys } from './sorted-keys.ts'
 import type { Entry } from './store.ts'
 
-/** For every key that changed after the revision, what was there then (undefined: nothing). */
+/** For every key that changed after the revision, its entry at the revision (undefined: none). */
 export type Snapshot = { readonly before: ReadonlyMap<string, Entry | undefined>; readonly keys: SortedKeys }
 
 type Kept = {
@@ -17,7 +17,7 @@ type Kept = {
 
 const MAX_KEPT = 16
 
-/** Overlays are kept and continued: the pages of one long list would otherwise each read all history since its start. */
+/** Snapshots are cached and extended. Otherwise each page of a long list would read the whole history since its start. */
 export function openSnapshots(log: EventLog): (bucket: string, revision: number) => Snapshot {
   const kept = new Map<string, Kept>()
 
@@ -37,7 +37,7 @@ export function openSnapshots(log: EventLog): (bucket: string, revision: number)
       addKey(snapshot.keys, key)
     }
     snapshot.position += events.length
-    // Inserted again, so that the map's order is the order of last use.
+    // Inserted again, so that the map is ordered by last use.
     kept.delete(id)
     kept.set(id, snapshot)
     forget(kept, log.floor)

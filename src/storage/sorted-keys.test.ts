@@ -1,15 +1,15 @@
-// The ordered set against a plain sorted array, with enough keys that chunks split and merge.
+// The ordered set, compared with a plain sorted array, with enough keys to split and merge chunks.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { addKey, nextKey, rankOf, removeKey, sortedKeys, unionOf, walkFrom } from './sorted-keys.ts'
 
-/** A number as a key whose order looks random. */
+/** A key for a number, in an order that looks random. */
 const name = (n: number) => `k${((n * 7919) % 4001).toString(36)}`
 
 test('adding, removing, ranking and walking agree with a sorted array', () => {
-  // Runs of neighbours, added or removed: single changes would never empty a chunk.
+  // Adds or removes runs of neighbours, because single changes would never empty a chunk.
   const change = fc.record({
     from: fc.nat(4000),
     count: fc.integer({ min: 1, max: 900 }),

@@ -1,4 +1,4 @@
-// An ordered set of strings in chunks, for the cache's key order and its label index: cheap to change at 100,000 keys.
+// An ordered set of strings in chunks, for the cache's key order and its label index. Changes are cheap at 100,000 keys.
 // Plain data and functions rather than an object with methods, because a label index has one of these per value.
 
 const CHUNK = 512
@@ -6,7 +6,7 @@ const CHUNK = 512
 /** Chunks are never empty; every key of a chunk is below every key of the next. */
 export type SortedKeys = { readonly chunks: string[][]; size: number }
 
-/** A place in the order; `nextKey` moves it on. It ends before `end`. */
+/** A position in the order. `nextKey` advances it, up to `end`. */
 export type Walk = { readonly keys: SortedKeys; readonly end: string | undefined; chunk: number; index: number }
 
 export function sortedKeys(): SortedKeys {
@@ -27,7 +27,7 @@ export function addKey(keys: SortedKeys, key: string): void {
   if (index === chunk.length) chunk.push(key)
   else chunk.splice(index, 0, key)
   keys.size++
-  // Keys often come in order; splitting off only the end then leaves full chunks behind instead of half-empty ones.
+  // Keys often arrive in order. Splitting off only the end then leaves full chunks instead of half-empty ones.
   if (chunk.length > CHUNK) chunks.splice(at + 1, 0, chunk.splice(index === CHUNK ? CHUNK : CHUNK >> 1))
 }
 
@@ -44,7 +44,7 @@ export function removeKey(keys: SortedKeys, key: string): void {
   else if (next !== undefined && chunk.length + next.length <= CHUNK >> 1) keys.chunks.splice(at, 2, chunk.concat(next))
 }
 
-/** How many keys are below `key`. */
+/** The number of keys below `key`. */
 export function rankOf(keys: SortedKeys, key: string): number {
   const at = chunkOf(keys, key)
   let rank = 0
@@ -76,7 +76,7 @@ export function nextKey(walk: Walk): string | undefined {
   return key
 }
 
-/** Answers the next key of several walks together, each key once. */
+/** Returns the next key of several walks together, without duplicates. */
 export function unionOf(walks: readonly Walk[]): () => string | undefined {
   const [only] = walks
   if (only !== undefined && walks.length === 1) return () => nextKey(only)

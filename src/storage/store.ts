@@ -25,7 +25,7 @@ export type Key = { readonly bucket: string; readonly namespace: string; readonl
  */
 export type Value = { readonly text: Buffer; readonly gap: number }
 
-/** A value with its revision in place. `text` is whole and ready to send; it is shared, never written to. */
+/** A value with its revision. `text` is complete and ready to send. It is shared, so do not modify it. */
 export type Entry = {
   readonly key: Key
   readonly revision: number
@@ -34,15 +34,15 @@ export type Entry = {
 }
 export type Labels = { readonly [key: string]: string } | undefined
 
-/** `expect`: the revision the key must have now; 0 = the key must not exist; absent = whatever is there. */
+/** `expect`: the revision that the key must have; 0: the key must not exist; absent: any. */
 export type Op =
   | { readonly type: 'put'; readonly key: Key; readonly value: Value; readonly expect?: number }
   | { readonly type: 'delete'; readonly key: Key; readonly expect?: number }
 
-/** `revision`: the one that the key has, and keeps. */
+/** `revision`: the revision of the key, which does not change. */
 export type Replacement = { readonly key: Key; readonly revision: number; readonly value: Value }
 
-/** `entry` of a delete is the last state with the revision of the deletion in place; `previous` is the state before. */
+/** `entry` of a delete is the last state with the revision of the deletion; `previous` is the state before. */
 export type StoreEvent = {
   readonly type: 'created' | 'updated' | 'deleted'
   readonly revision: number
@@ -59,16 +59,16 @@ export type ListQuery = {
   readonly revision?: number
   /** Only keys after this one, in byte order of `namespace/name`. */
   readonly after?: Ref
-  /** A page ends after so many kept entries; absent or 0 = no end. */
+  /** Maximum number of entries in a page, after filtering; absent or 0: unlimited. */
   readonly limit?: number
-  /** Equality terms, every one of which must hold: the index answers them. The caller still filters by its whole selector. */
+  /** Equality terms, all of which must match. The index evaluates them. The caller still filters by its whole selector. */
   readonly labels?: readonly { readonly key: string; readonly values: readonly string[] }[]
   /**
-   * Keys that `filter` can keep by their newest state, in terms of `Store.index`: the index answers them. Keys outside need
-   * not be looked at, except for those that changed after `revision`. Ignored where it has terms and the index is not complete.
+   * Candidates: the keys whose newest state `filter` may keep, in terms of `Store.index`. The list skips other keys, except those
+   * that changed after `revision`. Ignored if it has terms and the index is not complete.
    */
   readonly among?: Candidates
-  /** Keeps an entry. Counted against `limit` only when kept. */
+  /** Decides whether to keep an entry. Only kept entries count towards `limit`. */
   readonly filter?: (entry: Entry) => boolean
 }
 /** The terms that an entry is indexed by. Pure, never throws. */
@@ -77,27 +77,26 @@ type Ref = { readonly namespace: string; readonly name: string }
 
 export type ListResult = {
   readonly entries: readonly Entry[]
-  /** The revision this list shows: the snapshot's, or the store's newest at the time of reading. */
+  /** The revision of this list: of the snapshot, or the newest one at the time of reading. */
   readonly revision: number
   /**
-   * `more`: whether a key remains after the last entry that `labels` would let through (`filter` may still refuse it).
-   * With `among`, keys outside of it may count, or not.
-   * `remaining`: how many keys remain, before labels and filter; 0 where `more` is false.
+   * `more`: whether a key that matches `labels` remains after the last entry (`filter` may still reject it). With `among`, other
+   * keys may or may not count. `remaining`: the number of remaining keys, before labels and filter; 0 if `more` is false.
    */
   readonly more: boolean
   readonly remaining: number
 }
 
 /**
- * A cursor into a bucket's events, in order, none missing, none twice. It holds no buffer of its own: a reader that
- * falls behind the kept history gets 'compacted' from `take`.
+ * A cursor into a bucket's events, in order, without gaps or duplicates. It has no buffer. `take` throws 'compacted' for a reader
+ * that falls behind the kept history.
  */
 export interface Cursor {
-  /** Events that are there already, at most `max`; empty if none. Never waits. */
+  /** The available events, at most `max`. Never waits. */
   take(max: number): readonly StoreEvent[]
-  /** Calls back once, when there is something to take (if there is already, in a microtask; never inside this call). */
+  /** Calls back once when there are events to take. If there are some already, it calls back in a microtask, never inside this call. */
   wait(wake: () => void): void
-  /** The revision up to which this cursor has seen everything of its bucket: safe for a bookmark. */
+  /** The revision up to which this cursor has returned all events of its bucket. Safe for a bookmark. */
   readonly revision: number
   close(): void
 }
@@ -107,13 +106,13 @@ export interface Store {
   readonly revision: number
   get(key: Key): Entry | undefined
   /**
-   * The last state of the object that an entry shows: the newest one, or the one that its deletion removed. An object
-   * created under the same key after that deletion is another one. For entries that a list or a cursor has just answered:
-   * once history has dropped a deletion, its last state is unknown.
+   * The last state of the object in an entry: the newest one, or the one before its deletion. An object created under the same key
+   * after a deletion is a different object. Use it for entries just returned by a list or cursor: after history drops a deletion,
+   * its last state is unknown.
    */
   last(entry: Entry): Entry | undefined
   list(query: ListQuery): ListResult
-  /** How many keys a bucket has. */
+  /** The number of keys in a bucket. */
   count(bucket: string): number
   /**
    * Indexes a bucket for `ListQuery.among`, from now on. Resolves once all its keys are in the index. Waits for `pause`
@@ -121,20 +120,20 @@ export interface Store {
    */
   index(bucket: string, termsOf: TermsOf, pause: () => Promise<void>): Promise<void>
   /**
-   * Answers the commit's revision. Rejects with 'exists', 'missing' or 'conflict' when an `expect` does not hold, with
-   * 'missing' for a delete of nothing, with 'unavailable' when the engine cannot write. Values must not change afterwards.
+   * Resolves with the revision of the commit. Rejects with 'exists', 'missing' or 'conflict' if an `expect` does not match, with
+   * 'missing' for a delete of a missing key, and with 'unavailable' if the engine cannot write. Do not modify values afterwards.
    */
   commit(ops: readonly Op[]): Promise<number>
   /**
-   * Replaces texts in place; answers how many, once it is durable. One whose key has another revision by now is left
-   * alone. Rejects with 'unavailable' when the engine cannot write: then some may be replaced, and none is lost.
+   * Replaces texts in place. Resolves with their number once they are durable. Skips keys with a newer revision. Rejects with
+   * 'unavailable' if the engine cannot write; some texts may be replaced then, and none is lost.
    */
   replace(items: readonly Replacement[]): Promise<number>
   /** Events of a bucket with a revision greater than `after`. Before the kept history: 'compacted'. Beyond the newest: 'future'. */
   watch(bucket: string, after: number): Cursor
-  /** Forgets history before `revision` as far as the bounds of the store allow it to be forgotten. */
+  /** Drops history before `revision`, within the bounds of the store. */
   compact(revision: number): Promise<void>
-  /** Whether writes work now; the reason if not. For readiness. */
+  /** Why writes fail at the moment; undefined: they work. For readiness. */
   readonly failure: string | undefined
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-// The term index against plain sets.
+// The term index, compared with plain sets.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,11 +1,11 @@
-// Which keys have a term, such as a label. The cache keeps one for labels and one for the terms of its caller.
+// Maps terms, such as labels, to keys. The cache has one index for labels and one for the terms of its caller.
 
 import { addKey, removeKey, type SortedKeys, sortedKeys } from './sorted-keys.ts'
 
-/** A term of one key holds that key itself: 100,000 objects of 100,000 owners need no set each. */
+/** A term with one key holds the key itself, so that 100,000 objects of 100,000 owners do not need 100,000 sets. */
 export type TermIndex = Map<string, string | SortedKeys>
 
-/** Moves a key from the terms it had to those it has. */
+/** Moves a key from its previous terms to its new ones. */
 export function reindex(index: TermIndex, key: string, previous: readonly string[], next: readonly string[]): void {
   if (previous === next || isSame(previous, next)) return
   const [before, after] = [new Set(previous), new Set(next)]

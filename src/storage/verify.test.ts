@@ -1,4 +1,4 @@
-// Verify finds every kind of damage: each flipped byte is either reported or changes nothing that is shown.
+// Verification finds every kind of damage: each flipped byte is reported or has no visible effect.
 
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const directory = mkdtempSync(join(tmpdir(), 'platform-verify-'))
 const file = join(directory, 'platform.db')
 after(() => rmSync(directory, { recursive: true, force: true }))
 
-/** All that a server would show of a file: objects, revision and times; or that it would not start. */
+/** Everything that a server would return from a file: objects, revision and times; or that it would not start. */
 function shown(): string {
   try {
     const watchCache = openWatchCache()

@@ -10,14 +10,14 @@ import { SLOTS } from './sqlite/table.ts'
 export type Verified = {
   readonly records: number
   readonly revision: number
-  /** Each names a place and what is wrong with it. Empty: everything is as it was written. */
+  /** Each names a position and its problem. Empty: the file is intact. */
   readonly damages: readonly string[]
-  /** Set where it was not looked at closely, for it has another format. */
+  /** Set if the file has another format and was not fully checked. */
   readonly otherFormat?: string
 }
 
 type Summed<T> = T & { readonly sum: number }
-/** It could not be looked at: in words, with what to do. */
+/** The file could not be checked. The message says why and what to do. */
 export class UnverifiedError extends Error {}
 
 export const MAX_DAMAGES = 1000
@@ -29,7 +29,7 @@ export function verifyFile(file: string): Verified {
   const report = (damage: string) => {
     if (damages.length < MAX_DAMAGES) damages.push(damage)
   }
-  /** No database at all: each further question would be answered the same. */
+  /** Not a database: every further check would fail the same way. */
   let isForeign = false
   /** A record that the engine cannot read is damaged, too. */
   const tried = (where: string, look: () => void) => {
@@ -52,7 +52,7 @@ export function verifyFile(file: string): Verified {
     tried('the file', () => open.exec('BEGIN'))
     tried('the file', () => checkStructure(open, report))
     if (isForeign) return { ...found, damages }
-    // Of another format the checks below would find fault with what is right.
+    // The checks below would report false problems for another format.
     const format = formatOf(open)
     if (format !== undefined) return { ...found, damages, otherFormat: format }
     tried('the table meta', () => checkMeta(open, report))
@@ -84,7 +84,7 @@ function formatOf(db: DatabaseSync): string | undefined {
   }
 }
 
-/** Pages, cells and the order within tables and indexes, as the engine itself sees them. */
+/** Pages, cells and the order within tables and indexes, as checked by SQLite itself. */
 function checkStructure(db: DatabaseSync, report: Report): void {
   for (const row of db.prepare('PRAGMA integrity_check(100)').all()) {
     const result = String(row['integrity_check'])
@@ -134,7 +134,7 @@ export const describeRow = ({ id, bucket, namespace, name }: Pick<LogRow, 'id' |
 
 type RowContent = Pick<LogRow, 'gap' | 'text' | 'namespace' | 'name'>
 
-/** Whether the text is the object that the key says it is. */
+/** The problem of a text that is not the object of its key. */
 export function problemOf({ gap, text, namespace, name }: RowContent, revision: number): string | undefined {
   if (gap === 0) return text === null ? undefined : 'a deletion with data'
   if (text === null) return 'the data is missing'

@@ -6,7 +6,7 @@ import { type EventLog, type HistoryBounds, openEventLog } from './event-log.ts'
 import { openSnapshots } from './snapshot.ts'
 import type { Cursor, Entry, Key, ListQuery, ListResult, Replacement, Store, StoreEvent } from './store.ts'
 
-/** An event whose entries still know their gap. */
+/** An event whose entries have the offset of their gap. */
 export type CachedEvent = StoreEvent & { readonly entry: CachedEntry; readonly previous: CachedEntry | undefined }
 
 export type WatchCache = {
@@ -21,9 +21,9 @@ export type WatchCache = {
   /** Loads state that is older than the kept history, without an event. */
   seed(key: Key, entry: CachedEntry | undefined): void
   begin(revision: number, floor: number): void
-  /** `events`: those of whole commits, in order. `revision`: the last commit's. Readers see all of it or nothing. */
+  /** `events`: of whole commits, in order. `revision`: of the last commit. Readers see all of it or nothing. */
   apply(events: readonly CachedEvent[], revision: number, time: number): void
-  /** The texts that would replace those there, each with the entry it is for; one whose key has moved on is left out. */
+  /** The replacement texts with their entries, without keys that have a newer revision. */
   replacements(items: readonly Replacement[]): readonly { readonly entry: CachedEntry; readonly next: CachedEntry }[]
   /** Drops history beyond the bounds, up to `limit` if given. Returns the oldest kept revision. */
   trim(now: number, limit?: number): number
@@ -47,7 +47,7 @@ export function openWatchCache(bounds?: HistoryBounds): WatchCache {
     last(entry) {
       const newest = cache.get(entry.key)
       if (newest?.revision === entry.revision) return newest
-      // An object that has the key after a deletion is another one.
+      // An object that has the key after a deletion is a different object.
       const deletion = log.deletionAfter(entry.key, entry.revision)
       return deletion ? deletion.previous : newest
     },

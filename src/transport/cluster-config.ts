@@ -1,6 +1,6 @@
 // Defines how to reach a cluster: address, trusted CA and credentials. kubeconfig.ts and in-cluster.ts create it.
 
-/** PEM, as it is or in a file that is read again when it changes. */
+/** PEM, as text or in a file that is reloaded when it changes. */
 export type Material = { readonly text: string } | { readonly file: string }
 
 /** A program that prints credentials (client.authentication.k8s.io). */
@@ -14,19 +14,19 @@ export type ExecPlugin = {
 }
 
 export type Access = {
-  /** URL without a slash at the end; may have a path. */
+  /** URL without a trailing slash; may have a path. */
   readonly server: string
-  /** The context's own; `default` where it names none. */
+  /** The namespace of the context; default `default`. */
   readonly namespace: string
   readonly ca?: Material
-  /** The server's certificate is not looked at. */
+  /** Skips verification of the server's certificate. */
   readonly insecure: boolean
   readonly serverName?: string
   readonly proxy?: string
   readonly certificate?: Material
   readonly key?: Material
   readonly token?: string
-  /** Read again every minute. */
+  /** Reloaded every minute. */
   readonly tokenFile?: string
   readonly username?: string
   readonly password?: string

@@ -1,15 +1,15 @@
 // Describes why a server is unreachable: the server itself, its certificate, or a proxy.
 
-/** The code of a proxy that does not open a tunnel. */
+/** The error code if a proxy does not open a tunnel. */
 export const proxyRefused = 'ERR_PROXY_REFUSED'
 
 type Failure = Error & {
   readonly code?: string
-  /** The address that was tried, of the proxy if there is one. */
+  /** The address of the connection attempt, which is the proxy's if there is one. */
   readonly port?: number
   readonly address?: string
   readonly hostname?: string
-  /** Of a proxy that refused. */
+  /** The status of a proxy's rejection. */
   readonly status?: number
 }
 
@@ -17,7 +17,7 @@ type Failure = Error & {
 export const defaultCa = 'certificate-authority-data'
 const notTrusted = (caIs: string) => `its certificate is not trusted: ${caIs} must contain the CA that signed it`
 
-/** The code of a reset on a connection that carries a request. upstream.ts sets it. */
+/** The error code of a reset on a connection with a request in flight. upstream.ts sets it. */
 export const brokenConnection = 'ERR_CONNECTION_RESET'
 const brokenOff = ['ECONNRESET', 'EPIPE', brokenConnection, 'UND_ERR_SOCKET']
 
@@ -45,12 +45,12 @@ const causes: { readonly [code: string]: string | ((caIs: string) => string) } =
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: 'it requires a client certificate',
 }
 
-/** Why a connection failed, for programs; `causes` has the words. */
+/** Why a connection failed, as a code. `causes` has the messages. */
 export type ConnectionProblem = 'untrusted-ca' | 'wrong-certificate' | 'timeout' | 'aborted' | 'other'
 
 const noAnswer = 'ERR_NO_ANSWER'
 
-/** The error of a server that takes too long to answer. */
+/** The error for a server that does not respond in time. */
 export const noAnswerWithin = (milliseconds: number): Error =>
   Object.assign(new Error(`no response within ${milliseconds / 1000} s`), { code: noAnswer })
 
@@ -58,7 +58,7 @@ export const noAnswerWithin = (milliseconds: number): Error =>
 export const abortedRequest = (reason: unknown): Error =>
   Object.assign(new Error('the request was aborted', { cause: reason }), { name: 'AbortError', code: 'ABORT_ERR' })
 
-/** Of an error of Node's, or of one that has such an error as its cause. */
+/** Accepts an error of Node, or an error with such a cause. */
 export function connectionProblem(error: unknown): ConnectionProblem {
   const { code = '', cause } = (error ?? {}) as { readonly code?: unknown; readonly cause?: unknown }
   if (typeof code !== 'string' || !(code in causes || code === noAnswer || code.startsWith('HPE_')))
@@ -70,13 +70,13 @@ export function connectionProblem(error: unknown): ConnectionProblem {
   return causes[code] === notTrusted || code === 'CERT_SIGNATURE_FAILURE' ? 'untrusted-ca' : 'other'
 }
 
-/** undefined: nothing is known of it but what Node says. */
+/** undefined: an unknown code. */
 export function causeOf({ code = '' }: { readonly code?: string }, caIs = defaultCa): string | undefined {
   const cause = causes[code]
   return typeof cause === 'function' ? cause(caIs) : cause
 }
 
-/** Begins with `: `, or with the proxy that was in between. */
+/** Begins with `: `, or with the proxy in between. */
 export function describeFailure(error: Failure, server: string, caIs = defaultCa): string {
   if (error.code === proxyRefused)
     return `: the proxy rejected the connection with status ${error.status}${error.status === 407 ? ` Proxy Authentication Required${hint}` : ''}`

@@ -9,7 +9,7 @@ import { openTunnel } from './proxy.ts'
 export type Connect = (within: number) => Promise<Socket>
 
 export type Target = Pick<Access, 'server' | 'serverName' | 'insecure'> & {
-  /** Connections share it: one each would cost memory and time. */
+  /** Shared by connections, because one per connection would cost memory and time. */
   readonly secureContext?: SecureContext | undefined
 }
 
@@ -57,7 +57,7 @@ function addressOf({ server, serverName, insecure, secureContext }: Target, prot
   return { host, port, tls }
 }
 
-/** The kernel probes a quiet connection after so long, and closes it after ten probes. */
+/** The kernel sends keep-alive probes after this idle time, and closes the connection after ten probes. */
 const probeAfter = 30_000
 
 function connected(open: Socket, within: number): Promise<Socket> {

@@ -12,11 +12,11 @@ export type Identity = {
 }
 
 export interface Credentials {
-  /** Rejects with a sentence where files or the plugin fail. */
+  /** Rejects with a message if a file or the plugin fails. */
   now(): Promise<Identity>
-  /** The server refused them: what is kept is not used again. */
+  /** Call after the server rejected the credentials: cached ones are not used again. */
   refuse(): void
-  /** Whether asking again after a refusal may give others. */
+  /** Whether `now` may return other credentials after a rejection. */
   readonly mayChange: boolean
 }
 
@@ -56,7 +56,7 @@ export function openCredentials(access: Access, { env, now }: Options): Credenti
   }
 }
 
-/** Files are read again when they change: mounted certificates are renewed while a program runs. */
+/** Reloads files when they change, because mounted certificates are renewed while a program runs. */
 function fileReader(): (material: Material) => string {
   const known = new Map<string, { readonly stamp: string; readonly text: string }>()
   return material => {
@@ -96,7 +96,7 @@ function tokenOf(file: string, now: () => number) {
   }
 }
 
-/** One question at a time, however many wait for its answer. */
+/** Runs the plugin once at a time, for all concurrent callers. */
 function pluginCredentials(access: Access, { env, now }: Options) {
   let kept: Provided | undefined
   let running: Promise<Provided> | undefined

@@ -10,9 +10,9 @@ export type Dial = {
   readonly server: string
   /** The current connection and credentials for a request. Rejects with a message if there are no credentials. */
   now(): Ready | Promise<Ready>
-  /** The cluster refused the credentials. Answers whether the next may be others. */
+  /** Call after the cluster rejected the credentials. Returns whether the next ones may differ. */
   refuse(): boolean
-  /** Why a request failed, in words. */
+  /** Why a request failed, as text. */
   why(error: Error & { readonly code?: string }): string
   /** Closes idle connections now and the others after their request. Connections of `share` are closed by their opener. */
   retire(): void
@@ -20,7 +20,7 @@ export type Dial = {
 
 type Ready = Reach & { readonly authorization: string | undefined }
 
-/** Looking at files for every request would be most of the work for a small one. */
+/** Checking files for every request would be most of the work of a small one. */
 const readyFor = 1000
 
 export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'env' | 'now'>): Dial {
@@ -32,7 +32,7 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
     const before = refusals
     const identity = await credentials.now()
     const ready = { ...upstreams.at(identity), authorization: identity.authorization }
-    // Credentials that were refused in the meantime are not kept.
+    // Credentials that the cluster rejected meanwhile are not cached.
     if (refusals === before) kept = { ready, until: now() + readyFor }
     return ready
   }
@@ -45,7 +45,7 @@ export function openDial(access: Access, { env, now }: Pick<TransportOptions, 'e
       credentials.refuse()
       return credentials.mayChange
     },
-    // Clients read this, and Node's own message names addresses behind the gateway.
+    // Clients see this text, and Node's own message contains addresses behind the gateway.
     why: error => causeOf(error) ?? `the connection failed${error.code ? ` (${error.code})` : ''}`,
     retire: upstreams.retire,
   }

@@ -8,7 +8,7 @@ export type Provided = {
   readonly token?: string
   readonly certificate?: string
   readonly key?: string
-  /** Milliseconds; absent: until they are refused. */
+  /** Milliseconds; absent: until the server rejects them. */
   readonly expires?: number
 }
 
@@ -20,7 +20,7 @@ export type RunOptions = {
 
 const maxBytes = 1024 * 1024
 
-/** Rejects with a sentence; what the plugin prints on standard output is never in it. */
+/** Rejects with a message, which never contains standard output of the plugin. */
 export async function runExecPlugin(
   plugin: ExecPlugin,
   { env, access, milliseconds = 60_000 }: RunOptions,

@@ -7,7 +7,7 @@ const mounted = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 type Environment = {
   readonly env: { readonly [name: string]: string | undefined }
-  /** undefined: there is no such file. */
+  /** undefined: the file does not exist. */
   readonly readText: (file: string) => string | undefined
   readonly directory?: string
 }

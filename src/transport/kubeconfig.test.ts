@@ -1,4 +1,4 @@
-// Kubeconfigs as people have them: contexts, credentials of every kind, and all that can be wrong with them.
+// Typical kubeconfigs: contexts, all kinds of credentials, and all possible problems.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

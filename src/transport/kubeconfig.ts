@@ -6,7 +6,7 @@ import { decodeYaml } from '../api/yaml-codec.ts'
 import type { Access, ExecPlugin, Material } from './cluster-config.ts'
 import { type TenantRules, tenantProblems } from './tenant-kubeconfig.ts'
 
-/** The problems of a kubeconfig; never a token or a key. */
+/** The problems of a kubeconfig. Never contains a token or a key. */
 export class KubeconfigError extends Error {
   readonly problems: readonly string[]
   constructor(problems: readonly string[]) {
@@ -17,10 +17,10 @@ export class KubeconfigError extends Error {
 }
 
 export type KubeconfigOptions = {
-  /** Said in messages; files it names are relative to `directory`. */
+  /** Used in messages. Files that it names are relative to `directory`. */
   readonly file: string
   readonly directory: string
-  /** Default: the file's current one. */
+  /** Default: the current context of the file. */
   readonly context?: string | undefined
   /** Set if a tenant supplied the file. Absent: the file belongs to the operator and is trusted. */
   readonly tenant?: TenantRules | undefined
@@ -48,7 +48,7 @@ export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): A
   }
   const find = (list: 'clusters' | 'users', what: 'cluster' | 'user') => {
     const wanted = textOf(context[what])
-    if (!wanted && what === 'user') return {} // nobody in particular
+    if (!wanted && what === 'user') return {} // anonymous
     const found = entry(config[list], wanted, what)
     if (!found)
       problems.push(`the context "${name}" refers to the ${what} "${wanted}", which does not exist in this file`)
@@ -65,7 +65,7 @@ export function readKubeconfig(bytes: Uint8Array, options: KubeconfigOptions): A
   return problems.length || !access ? fail() : access
 }
 
-/** Full of something else, such as the configuration of a virtual cluster. */
+/** Whether the file is something else, such as the configuration of a virtual cluster. */
 const isOther = (value: JsonObject) =>
   Object.keys(value).length > 0 &&
   ['kind', 'clusters', 'contexts', 'users', 'current-context'].every(field => value[field] === undefined)
@@ -128,7 +128,7 @@ function accessOf({ context, cluster, user, directory, problems }: Parts): Acces
     ...optional('serverName', textOf(cluster['tls-server-name'])),
     ...optional('proxy', proxy),
     ...(exec ? { exec } : {}),
-    // As kubectl has it: the file counts where both are given.
+    // As in kubectl, the file takes precedence if both are set.
     ...(tokenFile ? { tokenFile: resolved(directory, tokenFile) } : optional('token', textOf(user['token']))),
     ...optional('username', textOf(user['username'])),
     ...optional('password', textOf(user['password'])),
@@ -145,7 +145,7 @@ function urlOf(text: string, problems: string[]): string | undefined {
   return undefined
 }
 
-/** Data in the file counts where both are given, as with kubectl. */
+/** As in kubectl, inline data takes precedence if both are set. */
 function materialOf(from: JsonObject, key: string, directory: string, problems: string[]): Material | undefined {
   const [data, file] = [textOf(from[`${key}-data`]), textOf(from[key])]
   if (!data) return file ? { file: resolved(directory, file) } : undefined

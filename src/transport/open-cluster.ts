@@ -17,12 +17,12 @@ export type { Discover }
 
 export type OpenedCluster = {
   readonly server: string
-  /** Whether its name may be one that only a proxy can look up. */
+  /** Whether only a proxy may be able to resolve the server's name. */
   readonly isProxied: boolean
-  /** Whether what is sent there reaches that server alone: its certificate is verified, or it is on this machine. */
+  /** Whether requests can reach only this server: its certificate is verified, or it is on this machine. */
   readonly isVerified: boolean
   readonly resources: Resources
-  /** The same, for as long as somebody may: then what is under way is broken off, and nothing new is begun. */
+  /** The same resources until the signal aborts. Then requests in flight are aborted, and new ones fail. */
   until(signal: AbortSignal): Resources
   /** Reads which resources the server has, until the signal aborts. */
   discoverUntil(signal: AbortSignal): Discover
@@ -30,7 +30,7 @@ export type OpenedCluster = {
 }
 
 export type Reach = {
-  /** Absent: the cluster this runs in. */
+  /** Absent: the cluster of this pod. */
   readonly file: string | undefined
   readonly context: string | undefined
   /** Set if a tenant supplied the file. */

@@ -20,7 +20,7 @@ export function proxyFor({ server, proxy }: Pick<Access, 'server' | 'proxy'>, en
   return new URL(url)
 }
 
-/** Whether NO_PROXY names the host: by its name, by the end of it, or by a star. */
+/** Whether NO_PROXY contains the host: by name, by suffix, or with a star. */
 export function bypassesProxy(env: Env, hostname: string): boolean {
   const names = (env['no_proxy'] || env['NO_PROXY'] || '').split(/[\s,]+/).map(one => one.replace(/:\d+$/, ''))
   return names.some(
@@ -46,7 +46,7 @@ type Tunnel = {
 const closedByProxy = () =>
   Object.assign(new Error('the proxy closed the connection without a response'), { code: 'ECONNRESET' })
 
-/** Sends CONNECT and resolves with the tunnel. Rejects with the status of a proxy that refuses. */
+/** Sends CONNECT and resolves with the tunnel. Rejects with the status of the proxy if it does not open one. */
 export function openTunnel({ proxy, target, connect }: Tunnel): Promise<Duplex> {
   const { Client } = loadUndici()
   return new Promise((resolve, reject) => {
@@ -68,7 +68,7 @@ export function openTunnel({ proxy, target, connect }: Tunnel): Promise<Duplex> 
           socket.on('error', () => {}).destroy()
           reject(Object.assign(new Error(`the proxy answered CONNECT with ${status}`), { code: proxyRefused, status }))
         },
-        // The client that waits for the tunnel would take undici's own error for one of its own, and connect again and again.
+        // The client that waits for the tunnel would treat undici's own error as one of its own, and reconnect forever.
         onResponseError: (_, error) =>
           reject('code' in error && error.code === 'UND_ERR_SOCKET' ? closedByProxy() : error),
       },

@@ -4,8 +4,8 @@ import { Readable } from 'node:stream'
 import type { Call, ResponseHead } from './upstream.ts'
 
 /**
- * As much of a Response as callers use. A real one brings a stream, and that is most of the work for a small answer;
- * and all that a browser has for fetch, some megabytes.
+ * The members of a Response that callers use. A real Response creates a stream, which is most of the work for a small response, and
+ * loads fetch, which takes some megabytes.
  */
 function lightResponse({ status, rawHeaders }: ResponseHead, over: object): Response {
   const get = (name: string) => {

@@ -1,4 +1,4 @@
-// A kubeconfig that a tenant supplied: it runs no program of the host and sends no file of the host anywhere.
+// A kubeconfig supplied by a tenant: it cannot run programs of the host or send files of the host.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

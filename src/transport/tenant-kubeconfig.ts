@@ -1,4 +1,4 @@
-// Rejects fields of a tenant's kubeconfig that reach into the machine that reads it. docs/SYNCER.md has the decision for each field.
+// Rejects fields of a tenant's kubeconfig that access the machine that reads it. docs/SYNCER.md lists the decision for each field.
 
 import type { JsonObject } from '../api/object.ts'
 
@@ -18,7 +18,7 @@ export type TenantParts = {
 
 const maxShown = 64
 
-/** Names from the file stay on one line and short: they must not hide the message. */
+/** Shortens names from the file to one line, so that they cannot hide the message. */
 function shown(value: unknown): string {
   const text = typeof value === 'string' ? value : ''
   return JSON.stringify(text.length > maxShown ? `${text.slice(0, maxShown)}…` : text)

@@ -1,4 +1,4 @@
-// The transport against listeners with real sockets: certificates, credentials that change, unreachable and silent servers.
+// The transport with real sockets: certificates, changing credentials, unreachable and silent servers.
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'

@@ -12,7 +12,7 @@ import { openUpstreams } from './upstreams.ts'
 export type Transport = {
   readonly server: string
   readonly namespace: string
-  /** Rejects with an ApiError 503 where the server cannot be reached, 401 where credentials cannot be had. */
+  /** Rejects with an ApiError: 503 if the server is unreachable, 401 if there are no credentials. */
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>
   /** Ends every connection. */
   close(): void
@@ -21,9 +21,9 @@ export type Transport = {
 export type TransportOptions = {
   readonly env: { readonly [name: string]: string | undefined }
   readonly now: () => number
-  /** Until an answer begins. */
+  /** Milliseconds until a response begins. */
   readonly answerWithin?: number
-  /** A body that says nothing for so long has lost its sender. */
+  /** Milliseconds without data after which a body counts as broken. */
   readonly quietFor?: number
   /** The largest response other than a watch, in bytes; default: any. A larger one rejects with 422. */
   readonly maxBytes?: number
@@ -134,7 +134,7 @@ function send(url: string, init: RequestInit, options: SendOptions): Promise<Res
         end() {
           settle()
           if (stream) return void stream.push(null)
-          // undici frees the connection one turn later. A caller that asks again at once would open a second one.
+          // undici frees the connection one turn later. A caller that sends another request at once would open a second one.
           const done = () =>
             resolve(
               wholeResponse(head as ResponseHead, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)),

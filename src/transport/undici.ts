@@ -1,4 +1,4 @@
-// Loads undici, the one HTTP/1.1 client of this program, with the first request.
+// Loads undici, the only HTTP/1.1 client of this program, with the first request.
 
 import { createRequire } from 'node:module'
 import type { Client, Pool } from 'undici'

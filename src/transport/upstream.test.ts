@@ -1,4 +1,4 @@
-// An upstream made of bare sockets: connections that are kept, die and retire, and responses as bytes, clear and ambiguous.
+// Upstreams of bare sockets: reused, broken and retired connections, and valid and ambiguous responses.
 
 import assert from 'node:assert/strict'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -183,7 +183,7 @@ test('a paused response waits, and is whole once it is resumed', async () => {
   assert.equal(heard.body.length, size)
 })
 
-/** Sends `text` in pieces, each once the one before is with the kernel. */
+/** Sends `text` in pieces, each after the kernel has the previous one. */
 async function read(text: string, { size = text.length, method = 'GET', closes = false } = {}): Promise<Heard> {
   const bytes = Buffer.from(text, 'latin1')
   const { upstream, sockets } = await serve(socket => {

@@ -13,10 +13,10 @@ export type UpstreamRequest = {
   readonly path: string
   /** Name, value, name, value. Without hop-by-hop headers. */
   readonly headers: readonly string[]
-  /** A stream needs a Content-Length among the headers, or goes out in chunks. undici destroys it if the request fails. */
+  /** A stream needs a Content-Length header; otherwise it is sent in chunks. undici destroys it if the request fails. */
   readonly body?: string | Readable | undefined
   readonly upgrade?: string | undefined
-  /** Milliseconds until a connection. */
+  /** Milliseconds for connecting. */
   readonly connectWithin: number
   /** Uses a new connection and closes it afterwards. */
   readonly isAlone?: boolean | undefined
@@ -39,11 +39,11 @@ export type ResponseHandler = {
 }
 
 export type FailureInfo = {
-  /** The request went out on a connection that was used before, and nothing came back. */
+  /** The request was sent on a reused connection, and there was no response. */
   readonly isStale: boolean
-  /** The server may have carried out the request. */
+  /** The server may have processed the request. */
   readonly isConnected: boolean
-  /** The server said that it did not process the request. */
+  /** The server reported that it did not process the request. */
   readonly isRefused?: boolean
 }
 
@@ -51,7 +51,7 @@ export type FailureInfo = {
 export interface Call {
   pause(): void
   resume(): void
-  /** Closes the connection. The handler hears nothing more. */
+  /** Closes the connection. The handler gets no further calls. */
   drop(): void
 }
 
@@ -69,18 +69,18 @@ export type UpstreamOptions = {
   readonly server: string
   readonly connect: Connect
   readonly proxy?: URL | undefined
-  /** Default: any number. */
+  /** Default: unlimited. */
   readonly connections?: number
 }
 
 const maxHeaderBytes = 64 * 1024
-/** Servers that send `Keep-Alive: timeout` are believed instead. */
+/** A server's `Keep-Alive: timeout` takes precedence. */
 const idleFor = 60_000
 const slowestConnect = 10_000
 
 export function openUpstream({ server, connect, proxy, connections }: UpstreamOptions): Upstream {
   const { origin } = new URL(server)
-  /** A proxy gets requests for plain HTTP whole; those for HTTPS go through a tunnel. */
+  /** Requests for plain HTTP go to the proxy with their full URL; those for HTTPS go through a tunnel. */
   const isRelayed = proxy !== undefined && origin.startsWith('http:')
   const prefix = isRelayed ? origin : ''
   const more = isRelayed ? proxyAuthorization(proxy) : []
@@ -95,7 +95,7 @@ export function openUpstream({ server, connect, proxy, connections }: UpstreamOp
         socket => callback(null, reportResets(socket)),
         (error: Error) => callback(error, null),
       ),
-    // The callers have their own time limits, which are exact.
+    // The callers have their own, more exact timeouts.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: maxHeaderBytes,
@@ -123,7 +123,7 @@ export function openUpstream({ server, connect, proxy, connections }: UpstreamOp
     return {
       pause: () => call.pause(),
       resume: () => call.resume(),
-      // Aborting alone would have undici open another connection before it forgets the request.
+      // With abort alone, undici would open another connection before it drops the request.
       drop: () => {
         if (call.forget()) void client.destroy()
       },
@@ -169,8 +169,8 @@ export function openUpstream({ server, connect, proxy, connections }: UpstreamOp
 }
 
 /**
- * undici takes a reset for the end of a response without a length, and half a response would look whole.
- * Under another code the reset stays an error.
+ * undici treats a reset as the end of a response without a length, so half a response would look complete. With another code, the
+ * reset stays an error.
  */
 function reportResets(socket: Socket): Socket {
   return socket.prependListener('error', (error: NodeJS.ErrnoException) => {
@@ -178,7 +178,7 @@ function reportResets(socket: Socket): Socket {
   })
 }
 
-/** A class: the gateway holds thousands of them. */
+/** A class, because the gateway has thousands of them. */
 class UpstreamCall implements Dispatcher.DispatchHandler, Call {
   private handler: ResponseHandler | undefined
   private readonly started: () => boolean
@@ -188,7 +188,7 @@ class UpstreamCall implements Dispatcher.DispatchHandler, Call {
   private hasAnswered = false
   private status = 0
 
-  /** `started` answers whether the request goes out on a connection that was used before. */
+  /** `started` returns whether the request is sent on a reused connection. */
   constructor(handler: ResponseHandler, started: () => boolean) {
     this.handler = handler
     this.started = started
@@ -206,7 +206,7 @@ class UpstreamCall implements Dispatcher.DispatchHandler, Call {
     if (this.forget()) this.controller?.abort(dropped)
   }
 
-  /** Answers whether the request was still in flight. */
+  /** Returns whether the request was still in flight. */
   forget(): boolean {
     const { handler } = this
     this.handler = undefined
@@ -253,7 +253,7 @@ class UpstreamCall implements Dispatcher.DispatchHandler, Call {
     const { handler, status, isKept, hasAnswered, isStarted } = this
     this.handler = undefined
     const { code } = error as { readonly code?: string }
-    // Such a response may state a length, and has no body. undici misses the body.
+    // Such a response may have a Content-Length without a body. undici reports that as an error.
     if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' && (status === 204 || status === 304)) handler?.end()
     else handler?.failed(plainError(error), { isStale: isKept && !hasAnswered, isConnected: isStarted })
   }
@@ -267,7 +267,7 @@ const badResponse = (message: string): Error => Object.assign(new Error(message)
 const plainError = (error: Error): Error =>
   error.name === 'HTTPParserError' ? Object.assign(new Error(error.message), { code: 'HPE_INVALID_RESPONSE' }) : error
 
-/** undici and its parser refuse most of what can be read in two ways. The rest is refused here. */
+/** undici and its parser reject most ambiguous responses. This function rejects the rest. */
 function headOf(status: number, raw: readonly Buffer[]): ResponseHead {
   const rawHeaders: string[] = []
   let connection: string | undefined

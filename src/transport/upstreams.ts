@@ -1,4 +1,4 @@
-// The connection pools of a cluster, one per client certificate: a connection keeps the certificate that opened it.
+// The connection pools of a cluster, one per client certificate, because a connection keeps the certificate it was opened with.
 
 import type { Socket } from 'node:net'
 import { createSecureContext } from 'node:tls'
@@ -10,15 +10,15 @@ import { openUpstream, type Upstream } from './upstream.ts'
 
 export type Reach = {
   readonly upstream: Upstream
-  /** Begins a connection that offers HTTP/2 before HTTP/1.1. Absent without TLS and behind a proxy. */
+  /** Opens a connection that prefers HTTP/2 to HTTP/1.1. Absent without TLS and behind a proxy. */
   readonly connectHttp2: (() => Socket) | undefined
-  /** Aborted once other certificates apply: keep no connection longer than its request. */
+  /** Aborted when the certificates change: close connections after their current request. */
   readonly retired: AbortSignal
 }
 
 export type Upstreams = {
   at(identity: Identity): Reach
-  /** For a URL that may be at another server. An issuer's keys may be elsewhere than the issuer, for instance. */
+  /** For a URL that may be on another server, such as the keys of an issuer. */
   to(url: string, identity: Identity): Upstream
   /** Closes idle connections now and the others after their request. */
   retire(): void

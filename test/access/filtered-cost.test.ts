@@ -105,7 +105,7 @@ describe('20,000 objects of others and a few of the caller', () => {
     [OwnedAccessKey, ['mine', 'of-my-team', 'of-no-team']],
     [RoleBinding, []],
   ] as const)
-    test(`a list of ${kind.plural} evaluates what it shows`, async () => {
+    test(`a list of ${kind.plural} evaluates only the objects it shows`, async () => {
       const { count, selection } = counted(kind, 'list', eve())
       assert.deepEqual(await namesOf(kind, selection), expected)
       assert.ok(count.evaluated <= handful, `evaluated ${count.evaluated}`)

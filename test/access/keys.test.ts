@@ -62,7 +62,7 @@ test('the server warns about a key in the last tenth of its lifetime, once an ho
   await close()
 })
 
-test('the server does not warn about short-lived keys and keys that live on by use', async () => {
+test('the server does not warn about short-lived keys and keys whose lifetime use extends', async () => {
   const { apiServer, forward, make, close } = await open()
   const short = await make({ ttl: 3600 })
   const sliding = await make({ ttl: 10 * day, ttlAfterLastActivity: true })

@@ -54,7 +54,7 @@ test('a read-only project can be read, and not changed', async t => {
   assert.equal((await ask('GET', `${secrets}/one`)).code, 403)
 })
 
-test('a scoped key makes no wider key of these scopes', async t => {
+test('a scoped key cannot create a wider key with these scopes', async t => {
   const { issue } = await open(t)
   const rules = [
     { verbs: ['create'], resources: [{ group: 'management.platform.sh', resources: ['ownedaccesskeys'] }] },

@@ -108,7 +108,7 @@ test('a scoped key does not become the owner of an object without one', async ()
   await must(scoped.ask('POST', projectSecrets('free'), { metadata: { name: 'made' }, spec: {} }))
 })
 
-test('the condition of a copy tells nothing about a source that its owner may not get', async () => {
+test('the condition of a copy reveals nothing about a source that its owner may not get', async () => {
   const access = [{ verbs: ['get'], users: ['mallory'] }]
   const spec = { data: { p: encoded('one') } }
   await must(admin.ask('POST', secrets(), { metadata: { name: 'prod' }, spec: { ...spec, access } }))

@@ -146,7 +146,7 @@ describe('invalid input', { timeout: 600_000 }, () => {
     }
   })
 
-  test('3 MiB of brackets, by every door', async () => {
+  test('3 MiB of brackets, for every content type and endpoint', async () => {
     for (const unit of ['[', '{"a":', '- ', '[[],', '{', '"', '&a ', '? ', '\n', '#', 'a: ', '{}']) {
       const body = unit.repeat(Math.floor((3 * mebibyte) / unit.length))
       for (const headers of [asJson, asYaml])

@@ -193,7 +193,7 @@ describe('HTTP', { timeout: 120_000 }, () => {
       await wire(`${teams}/large`, { method: 'DELETE' })
     })
 
-    test('Audit-Id is echoed, or made (wire §1.2)', async () => {
+    test('Audit-Id is echoed, or generated (wire §1.2)', async () => {
       const id = '11111111-2222-4333-8444-555555555555'
       assert.equal((await wire(teams, { headers: { 'audit-id': id } })).headers['audit-id'], id)
       const one = (await wire(teams)).headers['audit-id']

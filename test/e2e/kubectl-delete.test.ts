@@ -34,7 +34,7 @@ await withEachKubectl(kubectl => {
       return `${owner}-child`
     }
 
-    test('delete removes, says so, and 404 the second time', async () => {
+    test('delete removes the object and reports it, and gets 404 the second time', async () => {
       await create(team('deleted'))
       assert.equal(await k.ok('delete team deleted'), `team.${group} "deleted" deleted\n`)
       await gone('deleted')
@@ -108,7 +108,7 @@ await withEachKubectl(kubectl => {
       await gone('lingering')
     })
 
-    test('delete --force --grace-period=0 removes at once', async () => {
+    test('delete --force --grace-period=0 removes the object at once', async () => {
       await create(team('forced'))
       await k.ok('delete team forced --grace-period=3600 --wait=false')
       const { stdout, stderr } = await k.run('delete team forced --force --grace-period=0')

@@ -37,7 +37,7 @@ const restored = () => {
   return directory
 }
 
-describe('release 0.1 opens in this release:', { timeout: 120_000 }, () => {
+describe('data of release 0.1 opens in this release:', { timeout: 120_000 }, () => {
   for (const [what, prepare] of Object.entries({ 'its data directory': copied, 'its backup': restored }))
     test(what, async () => {
       const server = await startServer({ directory: prepare() })

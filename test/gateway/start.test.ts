@@ -203,7 +203,7 @@ describe('platform gateway', () => {
     const gateway = await startGateway(service, {})
     const of = (file: string) => readFileSync(`/proc/${gateway.pid}/${file}`, 'utf8').split('\0')
     try {
-      assert.ok(of('cmdline').includes('--max-semi-space-size=4'), of('cmdline').join(' '))
+      assert.ok(of('cmdline').includes('--max-semi-space-size=16'), of('cmdline').join(' '))
       assert.ok(of('environ').includes('MALLOC_MMAP_THRESHOLD_=32768'))
     } finally {
       await gateway.stop()

@@ -1,11 +1,11 @@
-// Bugs that a store or a server could have, as edits of the sources. Loaded before the program with --import, one at a time;
-// seeded-bugs.ts sees whether the checks find each.
+// Seeded bugs of a store or a server, as edits of the sources. Loaded before the program with --import, one at a time.
+// seeded-bugs.ts checks that the provers find each.
 
 import { costBugs } from './cost-bugs.ts'
 import { applyEdits, type Edit } from './edits.ts'
 import { escalationBugs } from './escalation-bugs.ts'
 
-/** `by`: which check is set on it. */
+/** `by`: the prover that must find it. */
 export type Bug = {
   readonly by: 'traffic' | 'store crashes' | 'failing disk' | 'escalation' | 'cost'
   readonly edits: readonly Edit[]

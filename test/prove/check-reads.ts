@@ -1,4 +1,4 @@
-// Every get, list and refusal against the truth: it shows the state at one revision that it may have met.
+// Checks every get, list and rejection: it must show the state at one revision that the request may have observed.
 
 import { type Fact, isDone, isSame, show, type Truth } from './merged-history.ts'
 import type { RealTime } from './real-time.ts'
@@ -55,7 +55,7 @@ function checkWrite(write: Write, truth: Truth, time: RealTime, report: Report):
     wrong('it was at that version')
 }
 
-/** All in the order of what they show, while the state is moved on from fact to fact. */
+/** Sorted by their revision, so that the state can advance from fact to fact. */
 function checkLists(lists: readonly List[], truth: Truth, time: RealTime, report: Report): void {
   const state = new Map<string, Sight>()
   const names = [...truth.courses.keys()].sort()

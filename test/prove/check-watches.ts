@@ -1,4 +1,4 @@
-// The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable; and that a selector delivers nothing else.
+// The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable. A selector delivers nothing else.
 
 import { type Fact, isSame, show, type Truth } from './merged-history.ts'
 import type { Recording, Session, Sight, Told, Violation } from './recording.ts'
@@ -18,7 +18,7 @@ export function checkWatches({ sessions, last }: Recording, { facts }: Truth, re
   }
 }
 
-/** `last`: where it must have come to. */
+/** `last`: the revision that it must have reached. */
 function checkSession(session: Session, facts: readonly Fact[], isResumed: boolean, last: number) {
   const { watcher, from, color, told, gone } = session
   const problem = (rule: string, text: string): Violation => ({ rule, text: `watch ${watcher} from ${from}: ${text}` })

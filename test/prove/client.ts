@@ -59,7 +59,7 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
     return 1
   }
 
-  /** The pages of one list, one after the other, unless it has seen enough. */
+  /** The pages of one list, in order. Sometimes it stops early. */
   async function list(): Promise<number> {
     const tint = roll(3) === 0 ? color() : undefined
     const limit = roll(4) === 0 ? undefined : 5 + roll(15)
@@ -108,7 +108,7 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
     }
     const text = value()
     const tint = color()
-    // Now and then a version that is certainly old.
+    // Sometimes a version that is certainly old.
     const expect = roll(12) === 0 ? known.version - 1 : known.version
     if (kind < 35)
       await write(
@@ -139,7 +139,7 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
       const kind = roll(100)
       return kind < 66 ? get() : kind < 72 ? list() : change()
     },
-    /** Answers the version. */
+    /** Returns the version. */
     create: async (name: string, tint: string) => (await create(name, tint)).seen?.version ?? 0,
     close: client.close,
   }

@@ -1,7 +1,7 @@
 // Fixes of costly requests, reverted by edits of the sources. bugs.ts lists them; the cost prover must find each.
 //
-// Keep this table in step with src/: `from` must stand exactly once in `file`. When a fix moves, its hunt does not start and says so.
-// Several fixes are limits (D72) in front of work that grows faster than its input: the limits are part of the fix.
+// Keep this table in sync with src/: `from` must occur exactly once in `file`. If a fix moves, the run fails and names the edit. Several
+// fixes are limits (D72) before work that grows faster than its input: the limits are part of the fix.
 
 import type { rows } from './cost/rows.ts'
 import type { Edit } from './edits.ts'

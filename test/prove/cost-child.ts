@@ -1,4 +1,4 @@
-// The cost prover in a process of its own, for cost/in-child.ts and for people. It prints one line of JSON.
+// The cost prover as a program, for cost/in-child.ts and for manual runs. It prints one line of JSON.
 //   node test/prove/cost-child.ts               measures everything
 //   node test/prove/cost-child.ts --only TEXT   measures inputs whose name contains the text
 //   node test/prove/cost-child.ts --row NAME    measures one row of cost/rows.ts

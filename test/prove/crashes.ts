@@ -1,5 +1,5 @@
-// A server under eight writers dies again and again, at random moments and at named places, and is held to what it
-// acknowledged. crashes.test.ts runs it at length, test/e2e/crashes.slow.test.ts a slice of it.
+// Kills a server with eight writers repeatedly, at random moments and at fail points, and checks that it keeps all acknowledged writes.
+// crashes.test.ts runs it at length, test/e2e/crashes.slow.test.ts a slice of it.
 
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -41,7 +41,7 @@ export async function runCrashes(kills: number, seed: string): Promise<Outcome> 
       const work = Array.from({ length: writers }, (_, n) =>
         write(server, history, n, diceOf(`${seed}/${kill}/${n}`), round),
       )
-      // A place that nobody comes by is left after a while.
+      // Gives up on a fail point that the server does not reach.
       const patience = new AbortController()
       const late = pause(place ? 800 : 20 + roll(300), 'any moment', { signal: patience.signal }).catch(() => '')
       at.push(await Promise.race([server.died().then(() => place ?? 'by itself'), late]))
@@ -74,7 +74,7 @@ async function stateOf(server: Server): Promise<{ items: Seen[]; revision: strin
   return { items: body.items.map(seenIn), revision: body.metadata.resourceVersion }
 }
 
-/** One write after the other, on names of its own, until the server is gone. */
+/** Writes one after the other, to its own names, until the server is gone. */
 async function write(
   server: Server,
   history: ReturnType<typeof openHistory>,
@@ -95,7 +95,7 @@ async function write(
         ? server.request('PATCH', `${teams}/${name}`, { body: { spec }, headers: merge })
         : server.request('POST', teams, { body: { metadata: { name }, spec } })
     const answer = await asked.catch(() => undefined)
-    if (!answer) return // it stays open: nobody knows
+    if (!answer) return // the outcome stays unknown
     if (answer.status >= 300) {
       assert.ok(answer.status >= 500, `${answer.status} ${answer.text}`)
       if (answer.status === 503) history.refused(name)
@@ -105,7 +105,7 @@ async function write(
   }
 }
 
-/** Follows from a revision over every crash, from where it had come to. */
+/** Watches from a revision across all crashes, and resumes where it stopped. */
 function openWatcher(server: Server, from: number) {
   const events: Event[] = []
   let last = from
@@ -130,10 +130,10 @@ function openWatcher(server: Server, from: number) {
   }
   const following = follow()
   return {
-    /** Everything up to a revision that is the last one of all. */
+    /** All events up to a revision, which is the last one. */
     async until(revision: number): Promise<readonly Event[]> {
       const end = Date.now() + 20_000
-      // The newest revision may be another kind's: then a moment of silence has to do.
+      // The newest revision may belong to another kind. Then it waits for a quiet period.
       while (last < revision && Date.now() < end && !(await isQuiet(() => events.length))) await pause(50)
       stopped = true
       void following.catch(() => {})

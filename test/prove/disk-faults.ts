@@ -21,16 +21,16 @@ export const faults: { readonly [name: string]: Fault } = {
 
 export type Outcome = {
   readonly requests: number
-  /** Writes that were refused with 503. */
+  /** Writes that were rejected with 503. */
   readonly refused: number
-  /** Reads that were answered while the disk failed. */
+  /** Reads that succeeded while the disk failed. */
   readonly reads: number
-  /** Milliseconds from the disk's recovery to the next write that was acknowledged. */
+  /** Milliseconds from the disk's recovery to the next acknowledged write. */
   readonly recovery: number
   readonly problems: readonly Violation[]
 }
 
-/** From when to when the disk failed, in ticks; and when it was over. */
+/** Start and end of the disk failure in ticks, and the times when the disk and the server had recovered. */
 type Failing = { from: number; to: number; mended: number; recovered: number }
 
 export async function runDiskFault(fiu: Fiu, name: string, seed: string, begin: Again = {}): Promise<Outcome> {
@@ -75,10 +75,10 @@ export async function runDiskFault(fiu: Fiu, name: string, seed: string, begin: 
 }
 
 const refusedIn = (writes: readonly Write[]) => writes.filter(({ code }) => code === 503).length
-/** Whether something had to be written for it. */
+/** Whether the write changed the store. */
 const isEffect = (write: Write) => isDone(write) && !write.dryRun && write.op !== 'same'
 
-/** While the disk fails nothing is acknowledged that needs it, and reads are answered. */
+/** While the disk fails, the server acknowledges no writes, and reads succeed. */
 function problemsOf({ writes, gets }: Recording, { from, to }: Failing): Violation[] {
   const early = writes.find(one => one.start > from && one.end < to && isEffect(one))
   const strange = writes.find(({ code }) => ![200, 201, 404, 409, 503].includes(code))

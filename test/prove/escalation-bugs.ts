@@ -1,6 +1,6 @@
-// Fixes of known holes in access control, taken back by edits of the sources. bugs.ts lists them; the escalation prover must find each.
+// Reverts fixes of known holes in access control by editing the sources. The escalation prover must find each.
 //
-// THE TABLE TO KEEP IN STEP WITH src/: `from` must stand exactly once in `file`. When a fix moves, its hunt does not start and says so.
+// Keep this table in sync with src/: `from` must occur exactly once in `file`. If a fix moves, the run fails and names the edit.
 
 import type { Edit } from './edits.ts'
 

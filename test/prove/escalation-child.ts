@@ -1,4 +1,4 @@
-// The escalation prover as a program, for escalation/in-child.ts and for people. It prints one line of JSON: its attempts, or the violation.
+// The escalation prover as a program, for escalation/in-child.ts and for manual runs. It prints one line of JSON: its attempts, or the violation.
 //   node test/prove/escalation-child.ts --seed S --steps N   Stops after N steps, or with --seconds N after N seconds.
 //   … --only DANGER | --except DANGER,DANGER                 Tries only one attack, or leaves some out.
 //   … --world N                                              Starts with that world of the seed, to reproduce a violation.

@@ -52,7 +52,7 @@ export const points: { readonly [name: string]: Point } = {
   'after answer': { file: 'commit-queue.ts', at: 'start()\n    answer(outcomes)', side: 'after' },
 }
 
-/** Dies when it has come by so many times. */
+/** Kills the process when the point was reached this many times. */
 const die = (after: number) =>
   `;if ((globalThis.passed = (globalThis.passed ?? 0) + 1) >= ${after}) process.kill(process.pid, 'SIGKILL');`
 

@@ -12,7 +12,7 @@ export type Flood = (server: Server, size: number) => Promise<() => void>
 export type Flooded = {
   readonly name: string
   readonly size: number
-  /** Milliseconds of the slowest ordinary request meanwhile. */
+  /** Milliseconds of the slowest ordinary request during the flood. */
   readonly slowest: number
   readonly problems: readonly string[]
 }
@@ -82,7 +82,7 @@ export const floods: { readonly [name: string]: { readonly size: number; readonl
   'HTTP/2 headers that go on and on': { size: 50, run: continuations },
 }
 
-/** CVE-2023-44487: each costs the client nothing, and the server the started work. */
+/** CVE-2023-44487: each costs the client nothing, and the server the work it has started. */
 async function rapidReset(server: Server, size: number): Promise<() => void> {
   let session: ClientHttp2Session | undefined
   for (let sent = 0; sent < size; sent++) {
@@ -101,7 +101,7 @@ async function rapidReset(server: Server, size: number): Promise<() => void> {
   return () => session?.destroy()
 }
 
-/** CVE-2024-27983: a head that is never finished, frame after frame. The server has to end it. */
+/** CVE-2024-27983: headers that never end, frame after frame. The server must end them. */
 async function continuations(server: Server, size: number): Promise<() => void> {
   const frame = (type: number, flags: number, stream: number, payload: Buffer) => {
     const head = Buffer.alloc(9)
@@ -139,7 +139,7 @@ async function bystander(server: Server): Promise<string> {
   return (JSON.parse(answer.text) as { spec: { key: string } }).spec.key
 }
 
-/** Ordinary requests of others are answered before, during and after it. `scale`: how much of its usual size. */
+/** Ordinary requests of other clients succeed before, during and after the flood. `scale`: relative to its usual size. */
 export async function runFlood(server: Server, name: string, scale = 1): Promise<Flooded> {
   const flood = floods[name]
   if (!flood) throw new Error(`there is no flood "${name}"`)

@@ -1,4 +1,4 @@
-// Formats figures for the table of the proof. proofs.ts and load-proofs.ts call it.
+// Formats figures for the table of the proof.
 
 const format = new Intl.NumberFormat('en')
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 
-/** The last thing that is certain about an object: where it was acknowledged, or that it is not there. */
+/** The last certain state of an object: an acknowledged version, or undefined if it does not exist. */
 export type Known = { readonly version: number; readonly value: string } | undefined
-/** A write without an answer: it happened whole, or not at all. `value` undefined: a deletion. */
+/** A write without a response: it happened completely or not at all. `value` undefined: a deletion. */
 type Open = { readonly value: string | undefined }
 export type Seen = { readonly name: string; readonly version: number; readonly value: string }
 export type Event = { readonly type: string; readonly name: string; readonly version: number; readonly value: string }
@@ -12,7 +12,7 @@ export type Event = { readonly type: string; readonly name: string; readonly ver
 export function openHistory() {
   const known = new Map<string, Known>()
   const open = new Map<string, Open>()
-  /** Versions that were acknowledged, in the order of acknowledgement. */
+  /** Acknowledged versions, in the order of acknowledgement. */
   const acknowledged = new Map<number, string>()
   let newest = 0
 
@@ -25,7 +25,7 @@ export function openHistory() {
     begin(name: string, value: string | undefined): void {
       open.set(name, { value })
     },
-    /** The server refused: nothing happened. */
+    /** The server rejected the write, so nothing happened. */
     refused(name: string): void {
       open.delete(name)
     },
@@ -38,7 +38,7 @@ export function openHistory() {
       acknowledged.set(version, name)
       newest = Math.max(newest, version)
     },
-    /** Everything that is there after a crash, against everything that was promised. */
+    /** Compares the state after a crash with all acknowledged writes. */
     check(state: readonly Seen[], revision: number): void {
       assert.ok(revision >= newest, `the server is at ${revision}, and had acknowledged ${newest}`)
       const there = new Map(state.map(one => [one.name, one]))
@@ -59,7 +59,7 @@ export function openHistory() {
         if (one) newest = Math.max(newest, one.version)
       }
     },
-    /** The events of one watch over all crashes: in order, none twice, none missing, and they make the state. */
+    /** The events of one watch across all crashes: in order, without duplicates or gaps, and consistent with the state. */
     checkEvents(events: readonly Event[], state: readonly Seen[], from: number): void {
       const told = new Map<string, Seen>()
       let last = from

@@ -1,11 +1,11 @@
-// Request latencies as percentiles, and waiting for a time. The loads measure with it.
+// Request latencies as percentiles, and waiting for a time.
 
 import { setTimeout as pause } from 'node:timers/promises'
 
 export type Latencies = {
   add(milliseconds: number): void
   readonly count: number
-  /** 0.99: the time that all but one of a hundred stay below. */
+  /** 0.99: the 99th percentile. */
   at(share: number): number
 }
 
@@ -20,7 +20,7 @@ export function openLatencies(): Latencies {
   }
 }
 
-/** Runs one thing after the other in so many lanes. */
+/** Runs `count` tasks in this many parallel lanes. */
 export async function inLanes(lanes: number, count: number, make: (index: number, lane: number) => Promise<unknown>) {
   let next = 0
   const lane = async (_: unknown, number: number) => {

@@ -1,13 +1,13 @@
-// HTTP/1.1 over one kept connection, one request at a time, with little work, because the load runs on the same two cores. Proofs and benches use it.
+// A minimal HTTP/1.1 client with one connection and one request at a time, because the load runs on the same two cores as the server.
 
 import { createConnection } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-/** `isLast`: whether the server closes the connection after it. */
+/** `isLast`: whether the server closes the connection after this response. */
 export type LeanAnswer = { readonly code: number; readonly text: string; readonly isLast: boolean }
 export type LeanClient = {
   ask(method: string, path: string, body?: string, type?: string): Promise<LeanAnswer>
-  /** Passes on every line of a chunked response, until it ends. Returns the code. */
+  /** Calls back with every line of a chunked response. Returns the status code. */
   follow(path: string, line: (text: string) => void): Promise<number>
   close(): void
 }
@@ -31,7 +31,7 @@ type Waiting = {
  */
 const inbox = Buffer.allocUnsafe(64 * 1024)
 
-/** The connection is opened with the first request, and again after it was lost. */
+/** Opens the connection with the first request, and again after it was lost. */
 export function openLeanClient({ url, key, ca, headers = {} }: LeanOptions): LeanClient {
   const { protocol, hostname, port, host } = new URL(url)
   const all = { Host: host, Authorization: `Bearer ${key}`, ...headers }
@@ -96,7 +96,7 @@ export function openLeanClient({ url, key, ca, headers = {} }: LeanOptions): Lea
   }
 }
 
-/** Reads one answer after the other: by its length, or in chunks. raw-fuzz.ts reads with it, too. */
+/** Reads consecutive responses, with a length or in chunks. raw-fuzz.ts uses it, too. */
 export function answerReader(finish: (answer: LeanAnswer) => void) {
   let rest: Buffer = Buffer.alloc(0)
   let code = 0
@@ -105,7 +105,7 @@ export function answerReader(finish: (answer: LeanAnswer) => void) {
   let body: Buffer[] = []
   let tail = ''
 
-  /** False: more is needed. */
+  /** False: needs more data. */
   function head(): boolean {
     const end = rest.indexOf('\r\n\r\n')
     if (end < 0) return false

@@ -10,7 +10,7 @@ import { openLeanClient } from './lean-client.ts'
 
 const connections = 2
 
-/** `names`: which inputs of the cost prover to send. */
+/** `names`: the inputs of the cost prover to send. */
 export async function runCostLoad(
   names: readonly string[],
   seconds: number,
@@ -46,7 +46,7 @@ export async function runCostLoad(
   }
 }
 
-/** Text only: the client writes no other bodies. */
+/** Text only, because the client sends no other bodies. */
 function inputsNamed(names: readonly string[]): Input[] {
   const known = new Set(names)
   const isPart = (what: string) => names.some(name => name.startsWith(what))

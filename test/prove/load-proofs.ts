@@ -32,7 +32,7 @@ async function load(seed: string, seconds: number): Promise<Line[]> {
   const grown = memory.end / memory.warm - 1
   const { live, refused, answered, writers, recovery } = overload
   const what = `2,000 requests a second over TLS for ${seconds} s`
-  // A server that cannot keep up is not fast, however fast its few responses were.
+  // A server that does not keep up is not fast, even if its few responses were.
   const isWhole = perSecond >= 1950
   return [
     line(`${what}: rate`, '2,000 a second', `${Math.round(perSecond)} a second`, isWhole),
@@ -66,7 +66,7 @@ async function load(seed: string, seconds: number): Promise<Line[]> {
   ]
 }
 
-/** CPU time is measured, and others on the same core add to it. */
+/** CPU time is measured, and other work on the same core adds to it. */
 async function costs(): Promise<Line[]> {
   const { measured, worst, findings } = await proveCostInChild()
   const [slowest] = worst

@@ -1,4 +1,4 @@
-// Two thousand mixed requests a second over TLS for minutes; then ten times as many writers as the server can handle, and its recovery.
+// Two thousand mixed requests per second over TLS for minutes; then ten times as many writers as the server can handle, and its recovery.
 
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -21,7 +21,7 @@ export type Steady = {
   readonly reads: Latencies
   readonly writes: Latencies
   readonly errors: number
-  /** Resident memory in bytes, the middle of many looks: in the first quarter after warm-up, and in the last. */
+  /** Resident memory in bytes, as medians: in the first quarter after warm-up, and in the last. */
   readonly memory: { readonly warm: number; readonly end: number }
 }
 export type Overload = {
@@ -29,7 +29,7 @@ export type Overload = {
   readonly answered: number
   readonly refused: number
   readonly live: Latencies
-  /** Milliseconds until ordinary requests were quick again. */
+  /** Milliseconds until ordinary requests were fast again. */
   readonly recovery: number
 }
 
@@ -55,16 +55,16 @@ export async function runLoad(options: { readonly seconds: number; readonly over
 
 const openClients = (to: LeanOptions, count: number) => Array.from({ length: count }, () => openLeanClient(to))
 
-/** Requests are sent when they are due, however long earlier ones take; their delay counts. */
+/** Sends requests at their scheduled time, even if earlier ones are slow. Their delay counts. */
 async function runSteady(to: LeanOptions, seconds: number, seed: string, resident: () => number): Promise<Steady> {
   const rate = 2000
   const roll = diceOf(`${seed}/steady`)
   const free = openClients(to, 128)
   const all = [...free]
-  // Connections are kept: opening them is not part of the measured request.
+  // Connections are open before the measurement.
   for (const client of all) await client.ask('GET', '/livez')
   const [reads, writes] = [openLatencies(), openLatencies()]
-  // The heap grows to its size in steps, the last of them after some 90 s.
+  // The heap grows to its size in steps, the last of them after about 90 s.
   const warm = (seconds > long ? long * 0.55 : seconds / 2) * 1000
   const sizes: number[] = []
   const started = performance.now()
@@ -133,7 +133,7 @@ async function runOverload(to: LeanOptions, seconds: number): Promise<Overload> 
   return { writers, ...counts, live, recovery }
 }
 
-/** Until twenty writes in a row took less than 50 milliseconds each. */
+/** Until twenty consecutive writes took less than 50 milliseconds each. */
 async function recoveryOf(client: LeanClient): Promise<number> {
   const over = performance.now()
   for (let quick = 0, last = over; quick < 20; ) {

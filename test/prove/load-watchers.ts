@@ -13,7 +13,7 @@ export type Watched = {
   readonly events: number
   readonly told: number
   readonly late: Latencies
-  /** Of those that never read, how many were cut loose. */
+  /** The number of disconnected clients among those that never read. */
   readonly slow: number
   readonly cut: number
   /** Resident memory, in bytes. */
@@ -77,7 +77,7 @@ export async function runWatchers({ watchers = 2000, events = 200, slow = 20 } =
   }
 }
 
-/** They request the large object, and read nothing. Asking the kernel for more data shows whether the peer has closed. */
+/** These clients request the large object and read nothing. A write shows whether the server has closed the connection. */
 function openDeaf(url: string, key: string, count: number) {
   const { hostname, port, host } = new URL(url)
   const path = `${teams}?watch=true&fieldSelector=metadata.name%3Dbig`

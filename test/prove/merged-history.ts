@@ -19,7 +19,7 @@ export type Truth = {
 }
 
 export const isDone = ({ code }: Write) => code >= 200 && code < 300
-/** It is unknown whether it happened. A 503 says that it did not. */
+/** Whether the outcome is unknown. A 503 means that nothing happened. */
 const isOpen = ({ code }: Write) => code === 0 || (code >= 500 && code !== 503)
 
 export function truthOf({ writes, sessions }: Recording, report: (found: Violation) => void): Truth {
@@ -43,7 +43,7 @@ export function truthOf({ writes, sessions }: Recording, report: (found: Violati
   for (const { told, color } of sessions)
     for (const event of told) {
       if (event.type === 'BOOKMARK') continue
-      // To a selection an object may be gone that is only not red any more.
+      // A selector reports an object that only changed its color as deleted.
       if (event.type !== 'DELETED' || color === undefined) note(event, event.type === 'DELETED')
     }
   const facts = [...known.values()].sort((one, other) => one.revision - other.revision)

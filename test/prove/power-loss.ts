@@ -1,5 +1,5 @@
-// Power fails while the store writes: any sectors written since its last fsync may be on the disk or not. Every such disk is built from copies taken when the
-// store reported "durable", opened, and compared with the acknowledged writes.
+// Power loss while the store writes: sectors written since the last fsync may be on disk or not.
+// Builds every such disk from copies taken when the store reported "durable", opens it, and compares it with the acknowledged writes.
 
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
@@ -14,7 +14,7 @@ import { openWatchCache } from '../../src/storage/watch-cache.ts'
 import { type Dice, diceOf } from './seeded-random.ts'
 
 const sector = 512
-/** Bytes at the beginning of a write-ahead log that say which frames are its own. */
+/** The bytes at the beginning of a write-ahead log that identify its frames. */
 const logHead = 32
 const head = '{"metadata":{"resourceVersion":"'
 const keys = 5
@@ -39,7 +39,7 @@ function losePower(directory: string, commits: number, roll: Dice): Loss {
   const count = { disks: 0, checkpoints: 0 }
   let before = diskOf(file)
   let state = stateOf(directory, before)
-  /** Every disk that power may leave behind on the way from one durable state to the next shows the one or the other. */
+  /** Every disk that a power loss can leave between two durable states must show one of them. */
   const step = (what: string) => {
     const after = diskOf(file)
     const next = stateOf(directory, after)
@@ -59,7 +59,7 @@ function losePower(directory: string, commits: number, roll: Dice): Loss {
     count.checkpoints++
     const db = new DatabaseSync(file)
     db.exec('PRAGMA wal_checkpoint(PASSIVE)')
-    // The last to leave would tidy up.
+    // The last connection to close would run a checkpoint.
     step(`during a checkpoint at ${revision}`)
     db.close()
   }
@@ -67,7 +67,7 @@ function losePower(directory: string, commits: number, roll: Dice): Loss {
   return { ...count, commits }
 }
 
-/** One commit; now and then it deletes. */
+/** One commit, sometimes with a deletion. */
 function batchAt(revision: number, previous: Map<string, number>, roll: Dice): RowBatch {
   const name = `n${roll(keys)}`
   const last = previous.get(name) ?? 0
@@ -97,7 +97,7 @@ function stateOf(directory: string, { db, wal }: Disk): string {
 }
 
 function* lossesBetween(before: Disk, after: Disk, roll: Dice): Generator<readonly [string, Disk]> {
-  // A restarted log gets its header first, and an fsync, before anything else is written.
+  // A restarted log first gets its header and an fsync.
   const begun = { ...before, wal: withHead(before.wal, after.wal) }
   yield ['with the head of a new log', begun]
   for (const [name, wal] of tornOf(begun.wal, after.wal, roll)) yield [`log ${name}`, { ...before, wal }]
@@ -111,7 +111,7 @@ function withHead(before: Buffer, after: Buffer): Buffer {
   return bytes
 }
 
-/** Cut after every sector, each sector missing by itself, and some handfuls of them. */
+/** Truncated after every sector, with each sector missing, and with random sets of sectors. */
 function* tornOf(before: Buffer, after: Buffer, roll: Dice): Generator<readonly [string, Buffer]> {
   const changed = changedSectors(before, after)
   for (const [index, at] of changed.entries()) {

@@ -1,4 +1,4 @@
-// The proofs, their sizes, and the line of each in the table. run.ts runs them.
+// The proofs, their sizes, and their lines in the table.
 
 import { join } from 'node:path'
 import { exec } from '../support/exec.ts'
@@ -20,7 +20,7 @@ import { runShapeFuzz } from './shape-fuzz.ts'
 import { runStoreCrashes } from './store-crashes.ts'
 import { operationsIn, runTraffic, strangeIn } from './traffic.ts'
 
-/** `wanted` and `found` in words and figures; `kept`: whether the promise was. */
+/** `wanted` and `found` as text; `kept`: whether the promise holds. */
 export type Line = { readonly what: string; readonly wanted: string; readonly found: string; readonly kept: boolean }
 /** Long proofs are split into pieces that run in parallel. */
 export type Proof = { readonly part: string; readonly name: string; run(seed: string): Promise<readonly Line[]> }
@@ -93,14 +93,14 @@ async function storeCrashes(seed: string, kills: number): Promise<Line[]> {
   return [{ what: `${counted(kills, 'death')} of a bare store`, wanted: 'nothing lost or halved', found, kept: true }]
 }
 
-/** The test of that name, for longer. */
+/** The test of that name, with a longer duration. */
 async function syncChaos(seconds: number): Promise<Line[]> {
   const file = join(import.meta.dirname, '../e2e/sync-chaos.slow.test.ts')
   const env = { ...process.env, SYNC_CHAOS_SECONDS: String(seconds) }
   const timeout = (seconds + 240) * 1000
   const { code, stdout } = await exec(process.execPath, ['--test', '--test-reporter=spec', file], { env, timeout })
   const [, what = ''] = /✖ (.+)/.exec(stdout) ?? []
-  // A run that tested nothing ends well, too.
+  // A run without tests also exits with 0.
   const isKept = code === 0 && /^ℹ pass [1-9]/m.test(stdout)
   const found = isKept ? 'it came to what the model says' : `it ended with ${code}: ${what}`
   const about = `a syncer and both its servers killed at random for ${seconds} s under change`
@@ -199,7 +199,7 @@ const allFloods = () =>
     return lines
   })
 
-/** By how an evaluation ended: each program is evaluated more than once. */
+/** By the outcome of an evaluation. Each program is evaluated more than once. */
 const endings: { readonly [how: string]: string } = {
   value: 'a value',
   threw: 'an exception',

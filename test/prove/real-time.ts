@@ -48,7 +48,7 @@ function running(points: readonly Point[], pick: (one: number, other: number) =>
   })
 }
 
-/** How many points are before a tick. */
+/** The number of points before a tick. */
 function countBefore(points: readonly Point[], tick: number): number {
   let low = 0
   let high = points.length

@@ -1,5 +1,5 @@
-// The recorded requests and responses of clients. `start` and `end` are ticks of one counter: a request that ended at a lower tick than another began was over
-// before.
+// The recorded requests and responses of clients. `start` and `end` are ticks of one counter.
+// A request that ended at a lower tick than another one began was complete before it.
 
 /** An observed object. */
 export type Sight = {
@@ -13,8 +13,8 @@ export type Sight = {
 type Interval = { readonly start: number; readonly end: number }
 
 /**
- * `update` names a version and sets value and color; `same` sends what was read at its version; `patch` sets the value,
- * `relabel` the color. `expect` is a precondition. `code` 0: no answer came.
+ * `update` names a version and sets value and color; `same` sends what was read at its version; `patch` sets the value, `relabel`
+ * the color. `expect` is a precondition. `code` 0: no response.
  */
 export type Write = Interval & {
   readonly op: 'create' | 'update' | 'same' | 'patch' | 'relabel' | 'delete'
@@ -39,7 +39,7 @@ export type List = Interval & {
   readonly limit?: number
   readonly after?: string
   readonly exact?: number
-  /** The version that the first page showed, on a later one. */
+  /** On a later page: the version of the first page. */
   readonly began?: number
   readonly more: boolean
   readonly remaining?: number
@@ -47,15 +47,15 @@ export type List = Interval & {
 
 export type Told = { readonly tick: number; readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' } & Sight
 
-/** One watch request. Sessions of one watcher follow each other, each from where the one before had come to. */
+/** One watch request. Sessions of one watcher follow each other, each from the last revision of the previous one. */
 export type Session = {
   readonly watcher: number
   readonly from: number
   readonly color?: string
   readonly told: readonly Told[]
-  /** Whether history was too old for it. */
+  /** Whether the server no longer had the history. */
   readonly gone?: boolean
-  /** Whether it is nobody's beginning: it may stop where it likes. */
+  /** Whether no session continues it, so that it may stop anywhere. */
   readonly loose?: boolean
 }
 

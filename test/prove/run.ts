@@ -83,10 +83,10 @@ const isWanted = ({ part, name }: Proof) =>
 const [loads, others] = [loadProofsOf(scale).filter(isWanted), proofsOf(scale).filter(isWanted)]
 if (loads.length + others.length === 0) leave(`nothing has "${values.only}" in its name\n${usage}`, 2)
 const started = performance.now()
-/** How much else the machine had to do when it began: figures of a busy one say little. */
+/** The load of the machine at the start. Figures of a busy machine mean little. */
 const [busy = 0] = loadavg()
 console.log(`seed ${seed}`)
-// The loads first, and each by itself: nothing else runs while it is measured how quick something is.
+// The loads first, one at a time, because they measure speed.
 const measured = await proveAll(loads, 1)
 const proven = await proveAll(others, cores)
 const rows = [...proven, ...measured]

@@ -14,18 +14,18 @@ import { runInChild } from './escalation/in-child.ts'
 import { runStoreCrashes } from './store-crashes.ts'
 import { operationsIn, runTraffic } from './traffic.ts'
 
-/** `found`: the rule that was broken, or undefined where nothing was noticed. */
+/** `found`: the violated rule; undefined: the bug was not found. */
 export type Hunt = {
   readonly name: string
   readonly by: string
   readonly found: string | undefined
   readonly text: string
-  /** Requests, deaths of the process, steps of the escalation prover, or rows of the cost prover. */
+  /** Requests, kills, steps of the escalation prover, or rows of the cost prover. */
   readonly after: number
   readonly seconds: number
 }
 
-/** As many requests; a bug that hides from the first gets the next. */
+/** Numbers of requests per round. A bug that the first round does not find gets the next. */
 const rounds = [2000, 8000, 40_000]
 const kills = 60
 const sources = join(import.meta.dirname, '../../src')
@@ -90,10 +90,10 @@ async function huntOnDisk(name: string, seed: string): Promise<Caught> {
   }
 }
 
-/** A hole in access control has to be found within a minute. */
+/** The time limit for finding a hole in access control. */
 const escalationSeconds = 60
 
-/** An edit of a missing file would change nothing, and prove nothing. */
+/** An edit of a missing file would change nothing and prove nothing. */
 function checkEdits(name: string): void {
   for (const edit of bugs[name]?.edits ?? []) edited(name, edit, readFileSync(join(sources, edit.file), 'utf8'))
 }

@@ -1,10 +1,10 @@
-// Numbers that look random and are the same for the same seed.
+// Pseudo-random numbers from a seed.
 
 import { createHash } from 'node:crypto'
 
 export type Dice = (below: number) => number
 
-/** The seed is hashed once; from there on each number takes a few steps of arithmetic (mulberry32). */
+/** The seed is hashed once. Each number then takes a few arithmetic steps (mulberry32). */
 export function diceOf(seed: string): Dice {
   let state = createHash('sha256').update(seed).digest().readUInt32LE()
   return below => {

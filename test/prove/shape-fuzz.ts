@@ -9,9 +9,9 @@ import { openShapes, type Shape } from './shapes.ts'
 export type Fed = {
   readonly name: string
   readonly texts: number
-  /** Texts that were worth bending further. */
+  /** Inputs that were mutated further. */
   readonly kept: number
-  /** Milliseconds of the slowest. */
+  /** Milliseconds of the slowest input. */
   readonly slowest: number
   readonly problems: readonly string[]
 }
@@ -60,7 +60,7 @@ async function problemOf({ may, read }: Shape, text: string): Promise<string | u
   return undefined
 }
 
-/** As text, or in its structure where it is JSON. */
+/** Mutates the text, or its structure if it is JSON. */
 function bent(text: string, roll: Dice): string {
   if (roll(2)) return bend(text, roll)
   try {

@@ -7,11 +7,11 @@ import { openSqliteStore } from '../../src/storage/sqlite/store.ts'
 import type { Entry, Key } from '../../src/storage/store.ts'
 
 const [file = '', said = '', seed = ''] = process.argv.slice(2)
-/** A file, because its content outlives this process. */
+/** A file, because its content survives this process. */
 const out = openSync(said, 'w')
 const say = (line: object) => writeSync(out, `${JSON.stringify(line)}\n`)
 
-// The parent may have been killed, and then nobody ends this process.
+// If the parent was killed, nothing else ends this process.
 const parent = process.ppid
 setInterval(() => process.ppid === parent || process.exit(), 1000).unref()
 
@@ -30,7 +30,7 @@ say({ state: store.list({ bucket: 'things' }).entries.map(seen), revision: store
 flushCompileCache()
 console.log('open')
 
-/** Each on names of its own; a name that is there is changed, or now and then deleted. */
+/** Each lane has its own names. It changes an existing name, or sometimes deletes it. */
 const lane = async (lane: number) => {
   for (let n = 0; ; n++) {
     const name = `l${lane}-${n % 5}`

@@ -33,7 +33,7 @@ export type StoreCrashes = {
   readonly died?: () => void
 }
 
-/** Answers how many writes were acknowledged. */
+/** Returns the number of acknowledged writes. */
 export async function runStoreCrashes({ kills, seed, begin = {}, died }: StoreCrashes): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-prove-'))
   const roll = diceOf(`${seed}/store`)

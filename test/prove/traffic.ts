@@ -13,13 +13,13 @@ export type TrafficOptions = {
   readonly operations: number
   readonly seed: string
   readonly clients?: number
-  /** Milliseconds that watchers get to come to the end. */
+  /** Milliseconds for watchers to reach the end. */
   readonly patience?: number
-  /** The faults for the server; requests continue until they are over. */
+  /** Injects faults. Requests continue until it resolves. */
   readonly meanwhile?: (tape: Tape) => Promise<void>
 }
 
-/** Everything is recorded in here while it happens. */
+/** Records everything as it happens. */
 export type Tape = {
   readonly writes: Write[]
   readonly gets: Get[]
@@ -84,7 +84,7 @@ export async function runTraffic(server: LeanOptions, options: TrafficOptions): 
 
 export const operationsIn = ({ writes, gets, lists }: Recording) => writes.length + gets.length + lists.length
 
-/** Answers that a server without faults has no reason for. */
+/** Responses that a server without faults must not give. */
 export const strangeIn = ({ writes, gets }: Recording) =>
   [...writes, ...gets].filter(({ code }) => ![200, 201, 404, 409].includes(code)).length
 
@@ -98,7 +98,7 @@ async function emptyAt(server: LeanOptions): Promise<number> {
   return Number(metadata.resourceVersion)
 }
 
-/** One of each color, so that every watcher has something to wait for. Answers their revisions. */
+/** Creates one object per color, so that every watcher has a last event. Returns their revisions. */
 async function endWith(client: ReturnType<typeof openClient>): Promise<{ [color in Color]: number }> {
   return { red: await client.create('zz-red', 'red'), blue: await client.create('zz-blue', 'blue') }
 }

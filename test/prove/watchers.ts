@@ -13,9 +13,9 @@ export type WatcherOptions = {
   readonly watcher: number
   readonly from: number
   readonly color?: Color
-  /** Whether every session begins with the state, as an informer without a list does. */
+  /** Whether every session begins with the state, like an informer without a list. */
   readonly fromState?: boolean
-  /** Whether it runs until it is stopped; then it sees only delivered events. */
+  /** Whether it runs until it is stopped. Then it sees only delivered events. */
   readonly stays?: boolean
   readonly roll: Dice
   readonly tick: () => number
@@ -24,7 +24,7 @@ export type WatcherOptions = {
 }
 
 export type Watcher = {
-  /** The newest revision that it knows of. */
+  /** The newest revision it has seen. */
   readonly reached: number
   readonly color: Color | undefined
   stop(): Promise<void>
@@ -43,11 +43,11 @@ export function startWatcher(options: WatcherOptions): Watcher {
     let state: Told[] | undefined = options.fromState ? [] : undefined
     let from = reached
     let gone = false
-    // Half of them are ended by the server, with a bookmark.
+    // The server ends half of them, with a bookmark.
     let left = options.stays || roll(2) ? Number.POSITIVE_INFINITY : 1 + roll(400)
     leave = client.close
     const take = (line: string) => {
-      if (left <= 0) return // read before it left, but not looked at
+      if (left <= 0) return // received before it stopped, but not checked
       const { type, object } = JSON.parse(line) as { type: Told['type'] | 'ERROR'; object: Team }
       if (type === 'ERROR') gone = true
       else {

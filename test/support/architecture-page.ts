@@ -1,4 +1,4 @@
-// Reads docs/ARCHITECTURE.md: its import table and the paths it names. Called by the architecture test.
+// Reads the import table and the named paths of docs/ARCHITECTURE.md.
 
 /** The table with the columns "module" and "may import", as a record. */
 export function importTable(markdown: string): Record<string, string> {
@@ -25,12 +25,12 @@ export function namedPaths(markdown: string): string[] {
   return [...new Set([...quoted, ...links, ...blocks.flatMap(pathsInTree)])]
 }
 
-/** Room/file.ts, dir/sub/, Name.md: letters that a URL, a glob or a type does not consist of alone. */
+/** module/file.ts, dir/sub/, Name.md: text that is not a URL, a glob or a type. */
 function isPath(text: string): boolean {
   return /^(?!\/)[\w.-]+(\/[\w.-]+)*\/?$/.test(text) && (/\.(ts|js|md|json)$/.test(text) || /^[\w.-]+\/$/.test(text))
 }
 
-/** A tree: a line that begins with a directory opens it at its indentation; the files on it and below are in it. */
+/** A tree: a line that begins with a directory opens it at its indentation. Files on that line and below belong to it. */
 function pathsInTree(block: string): string[] {
   if (!/^\w+\/\s*$/m.test(block.split('\n')[0] ?? '')) return []
   const open: { readonly indent: number; readonly path: string }[] = []

@@ -1,13 +1,13 @@
-// Secrets that must be nowhere: every value and key that a test hands to the command line is noted here, and looked for in files, messages and arguments. cli-home.ts does so for all of test/cli.
+// Canaries: every secret that a test passes to the command line. The tests then search files, messages and arguments for them.
 
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Shorter ones would be found by chance. */
+/** Shorter values would match by chance. */
 const shortest = 7
 
 export type Canaries = {
-  /** From now on it is looked for, as it is and as others may write it. */
+  /** Adds a value to search for, as it is and in other encodings. */
   note(value: string): void
   /** The first canary in a text. */
   in(text: string | Uint8Array): string | undefined

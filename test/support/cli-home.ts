@@ -1,4 +1,4 @@
-// One user with a home directory and the real program. All tests of test/cli use it: it checks that no value or key is left behind (canary.test.ts).
+// A user with a home directory and the real program, for all tests of test/cli. Checks that no secret is left behind (canary.test.ts).
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -15,7 +15,7 @@ import { type Server, type ServerOptions, startedServers, startServer } from './
 import { openTerminal, type Terminal } from './terminal.ts'
 
 type Options = Pick<ExecOptions, 'stdin' | 'env'> & {
-  /** For `exec`: a script of sh that ends by running "$@", which is the program. */
+  /** For `exec`: a script of sh that ends with "$@", which runs the program. */
   readonly within?: string
   /** For `exec` and `start`: modules that are loaded before the program. */
   readonly imports?: readonly string[]
@@ -33,26 +33,26 @@ export type CliHome = {
   ok(args: string | readonly string[], options?: Options): Promise<string>
   /** Returns the errors; the command must exit with that code. */
   fails(code: number, args: string | readonly string[], options?: Options): Promise<string>
-  /** The same as a process of its own. */
+  /** The same in a separate process. */
   exec(args: string | readonly string[], options?: Options): Promise<Output>
   /** Runs in the background; the test ends it. */
   start(args: readonly string[], options?: Options): ChildProcess
-  /** In a terminal. Needs `script`. */
+  /** In a terminal. Requires `script`. */
   terminal(args: string | readonly string[], options?: Options): Terminal
-  /** By another program, such as a shell or kubectl: the `platform` that it finds first is this one. */
+  /** Through another program, such as a shell or kubectl, with this `platform` first in its PATH. */
   by(command: readonly string[], options?: ExecOptions): Promise<Output>
   /** The same in a terminal. */
   terminalBy(command: readonly string[], options?: ExecOptions): Terminal
-  /** Every started command that nobody typed, one per line. */
+  /** All commands started by programs, one per line. */
   told(): string
   signIn(server: Server, key?: string): Promise<void>
   close(): Promise<void>
 }
 
 type HomeOptions = {
-  /** Files below the home that may contain a secret at the end: the keys of the contexts, unless a test says otherwise. */
+  /** Files below the home that may contain a secret at the end. Default: the keys of the contexts. */
   readonly mayHold?: RegExp
-  /** The program, where it is not the one of this checkout; a path from the home on. */
+  /** Another program than that of this checkout, as a path relative to the home. */
   readonly program?: string
 }
 
@@ -67,7 +67,7 @@ export async function signedIn(options?: ServerOptions): Promise<{ readonly serv
     try {
       await home.close()
     } finally {
-      // A home in which something was left fails, and the server ends all the same.
+      // Stops the server even if the check of the home fails.
       await server.stop()
     }
   })
@@ -75,7 +75,7 @@ export async function signedIn(options?: ServerOptions): Promise<{ readonly serv
   return { server, home }
 }
 
-/** Its end is a check: no value and no key is left in a file, here or on a server, in output, or in an argument. */
+/** Closing it checks that no value or key is left in files, here or on a server, in output, or in arguments. */
 export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }: HomeOptions = {}): Promise<CliHome> {
   const directory = await mkdtemp(join(tmpdir(), 'platform-cli-'))
   const program = resolve(directory, own)
@@ -84,7 +84,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   const started: ChildProcess[] = []
   const terminals: Terminal[] = []
   const said: Buffer[] = []
-  // A test that fails before it has ended them leaves nothing behind.
+  // Stops programs of a test that failed before it stopped them.
   const leave = () => {
     for (const terminal of terminals) terminal.kill()
     for (const { pid, exitCode, signalCode } of started)
@@ -92,7 +92,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
         try {
           process.kill(-pid, 'SIGKILL')
         } catch {
-          // It has ended, and Node has not noticed yet.
+          // The process has ended, and Node has not noticed yet.
         }
   }
   process.once('exit', leave)
@@ -107,7 +107,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
   ]
   const bin = join(aside, 'bin')
   mkdirSync(bin)
-  // Arguments of other programs, which nobody typed.
+  // Records the arguments that programs pass to other programs.
   const line = [process.execPath, '--import', `${teller}?log=${argv}&own`, program]
   const starter = `#!/bin/sh\nexec ${line.map(one => `'${one}'`).join(' ')} "$@"\n`
   writeFileSync(join(bin, 'platform'), starter, { mode: 0o755 })
@@ -170,7 +170,7 @@ export async function openHome({ mayHold = keyFiles, program: own = ofCheckout }
     start: (args, options = {}) => {
       noteKeys(options)
       const all = { ...env, ...options.env }
-      // In its own process group: a program that outlives it keeps the pipes open, and this process with them.
+      // In its own process group: a child that outlives it would keep the pipes, and so this process, open.
       const how = { cwd: directory, env: all, stdio: 'pipe', detached: true } as const
       const child = spawn(process.execPath, command(args, options.imports), how)
       child.stderr.on('data', chunk => said.push(chunk))

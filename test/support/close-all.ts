@@ -1,4 +1,4 @@
-// Closes several things in order, also after one of them has failed to close.
+// Closes several resources in order, even if one of them fails to close.
 
 /** Fails with the first error. Otherwise a failed check in one of them would leave a server open, and the test file would not end. */
 export async function closeAll(...closers: readonly (() => unknown)[]): Promise<void> {

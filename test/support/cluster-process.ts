@@ -1,4 +1,4 @@
-// Clusters for the syncer as programs of their own, to be killed and started again; and the syncer as a program.
+// Clusters for the syncer as separate processes, which tests can kill and restart; and the syncer as a process.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,15 +18,15 @@ export type ClusterProcess = {
   readonly server: string
   readonly kubeconfig: string
   readonly resources: Resources
-  /** Without warning. */
+  /** Kills it with SIGKILL. */
   kill(): Promise<void>
-  /** Again on the same directory and port. */
+  /** Starts it again on the same directory and port. */
   start(): Promise<void>
-  /** Ends it and removes its directory. */
+  /** Stops it and removes its directory. */
   close(): Promise<void>
 }
 
-/** A real one, where KUBE_APISERVER and ETCD name binaries. */
+/** A real one, if KUBE_APISERVER and ETCD name binaries. */
 export const startCluster = (): Promise<ClusterProcess> =>
   kubeBinaries ? startKubeCluster(kubeBinaries) : startOwnCluster()
 

@@ -1,4 +1,4 @@
-// A program that is a cluster for the syncer: this project's server with Kubernetes' own kinds, on a directory that outlives it.
+// A program that acts as a cluster for the syncer: this project's server with kinds of Kubernetes, on a persistent directory.
 // Started and killed by cluster-process.ts with: DIRECTORY PORT
 
 import { prefix } from '../../src/api/paths.ts'

@@ -1,5 +1,5 @@
-// A cluster for the syncer: this project's server with Kubernetes' own kinds, in this process, over real sockets; or, where
-// KUBE_APISERVER and ETCD name binaries, a real one.
+// A cluster for the syncer: this project's server with kinds of Kubernetes, in this process, over real sockets.
+// With binaries in KUBE_APISERVER and ETCD, a real one.
 
 import { readFileSync } from 'node:fs'
 import type { Kind } from '../../src/api/kind.ts'
@@ -16,11 +16,11 @@ import { type KubeBinaries, type KubeCluster, kubeBinaries, kubeNamespaces, star
 import { kubeconfigOf } from './kubeconfig.ts'
 
 export type Cluster = {
-  /** As a kubeconfig names it. */
+  /** The URL for a kubeconfig. */
   readonly server: string
-  /** The text of one. */
+  /** The text of a kubeconfig. */
   readonly kubeconfig: string
-  /** Through the transport that kubeconfigs open. */
+  /** Through the transport that the kubeconfig describes. */
   readonly resources: Resources
   readonly discover: Discover
   close(): Promise<void>
@@ -48,7 +48,7 @@ async function openKube(binaries: KubeBinaries): Promise<Cluster> {
   }
 }
 
-/** As it was when it was new: with the Service that leads to the server itself. */
+/** Restores the state of a new cluster, with the Service of the API server itself. */
 async function empty(resources: Resources, kind: Kind, namespace: string): Promise<void> {
   for (const { object } of (await resources.list(kind, { namespace })).items) {
     const { name = '', finalizers } = object.metadata
@@ -108,7 +108,7 @@ export const service = (name: string, selector?: object, namespace = 'default'):
     spec: { ports: [{ port: 80 }], ...(selector ? { selector } : {}) },
   }) as unknown as Resource
 
-/** Everything that has a name, short. */
+/** Short helpers for all kinds. */
 export function people({ resources }: { readonly resources: Resources }, kinds: readonly Kind[] = clusterKinds) {
   const kindOf = (object: Resource) => kinds.find(({ kind }) => kind === object.kind) ?? Endpoints
   return {

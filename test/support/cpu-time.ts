@@ -2,7 +2,7 @@
 
 /** The time of the reference work on the machine of the measured limits: 2 cores of a Neoverse N1, Node 24. */
 const referenceMilliseconds = 35
-/** The CPU clock may advance in steps of 4 ms: shorter work would not be measured, but rounded. */
+/** The CPU clock may advance in steps of 4 ms, so shorter work cannot be measured. */
 const rounds = 4
 /** Other work on the machine only adds time, so the smallest of several measurements counts. */
 const tries = 5

@@ -1,4 +1,4 @@
-// Ends a test file that does not end by itself, and says what keeps it alive. The gate loads it into every test process.
+// Ends a test file that does not end by itself, and reports what keeps it alive. `npm test` loads it into every test process.
 
 import { relative } from 'node:path'
 

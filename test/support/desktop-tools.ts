@@ -1,4 +1,4 @@
-// Tools that desktops have and build machines lack: zsh, fish, and a keyring behind a session bus. Fetched like kubectl.
+// Desktop tools that build machines lack: zsh, fish, and a keyring behind a session bus. Fetched like kubectl.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
@@ -13,7 +13,7 @@ const keyring = ['gnome-keyring', 'libgck-1-0', 'libgcr-base-3-1', 'libcap-ng0',
 const libsecret = ['libsecret-tools', 'libsecret-1-0', 'libglib2.0-0', 'libglib2.0-0t64']
 const bus = ['dbus-daemon', 'dbus-bin', 'libdbus-1-3', 'libexpat1']
 
-/** Programs of it find each other and their libraries by this. */
+/** The environment in which its programs find each other and their libraries. */
 export type Desktop = {
   readonly tree: string
   readonly env: { readonly PATH: string; readonly LD_LIBRARY_PATH: string }
@@ -26,7 +26,7 @@ export async function findDesktop(): Promise<Desktop | undefined> {
 
 async function fetchDesktop(): Promise<Desktop | undefined> {
   const [, release] = /^VERSION_CODENAME=(\w+)$/m.exec(readText('/etc/os-release')) ?? []
-  // Of this machine's own release: they are linked with its libraries.
+  // From the release of this machine, because they link to its libraries.
   if (release)
     await fetchDebian({ name: 'zsh', with: [...shells, ...keyring, ...libsecret, ...bus], cache, suites: [[release]] })
   return search()
@@ -37,7 +37,7 @@ async function search(): Promise<Desktop | undefined> {
   const name = names.find(one => one.startsWith('zsh-'))
   if (!name) return undefined
   const tree = join(cache, name)
-  // fish finds its functions in a moved installation only if both of its directories are beside it.
+  // A relocated fish finds its functions only if both of its directories are next to it.
   await mkdir(join(tree, 'usr/etc/fish'), { recursive: true })
   const directories = (await readdir(join(tree, 'usr/lib'))).filter(one => one.endsWith('-linux-gnu'))
   const libraries = directories.map(one => join(tree, 'usr/lib', one))
@@ -45,7 +45,7 @@ async function search(): Promise<Desktop | undefined> {
   return { tree, env: { PATH: paths.join(':'), LD_LIBRARY_PATH: libraries.join(':') } }
 }
 
-/** Declares tests that need one of its programs, or one test with the reason why not. */
+/** Declares tests that need one of its programs, or one test with the reason why they cannot run. */
 export function withDesktop(desktop: Desktop | undefined, program: string, declare: (desktop: Desktop) => void): void {
   const isThere = desktop && ['bin', 'usr/bin'].some(one => existsSync(join(desktop.tree, one, program)))
   if (isThere) declare(desktop)

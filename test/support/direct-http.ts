@@ -15,7 +15,7 @@ export type HttpRequest = {
 }
 export type HttpAnswer = { readonly code: number; readonly text: string }
 
-/** One connection for all requests, as a client with keep-alive has it. */
+/** One connection for all requests, like a client with keep-alive. */
 const socket = Object.assign(new EventEmitter(), { remoteAddress: '127.0.0.1' })
 
 export async function send(handle: Handler, { method, url, headers, body }: HttpRequest): Promise<HttpAnswer> {
@@ -56,7 +56,7 @@ function requestOf(method: string, url: string, headers: HttpRequest['headers'],
     httpVersionMajor: 1,
     socket,
   }
-  // Without a body the stream has ended already, as the server's listener makes it.
+  // Without a body the stream has already ended, as in the server's listener.
   if (!bytes) return Object.assign(new EventEmitter(), { ...fields, readableEnded: true }) as unknown as Request
   const stream = new Readable({
     read() {
@@ -64,11 +64,11 @@ function requestOf(method: string, url: string, headers: HttpRequest['headers'],
       this.push(null)
     },
   })
-  // The whole request is there before it is handled.
+  // The whole request is available before it is handled.
   return Object.assign(stream, fields, { complete: true }) as unknown as Request
 }
 
-/** As much of a ServerResponse as the handler uses. */
+/** The members of a ServerResponse that the handler uses. */
 class DirectResponse extends EventEmitter {
   readonly socket = socket
   statusCode = 200

@@ -1,4 +1,4 @@
-// Reads the fenced blocks of a document and runs them as its reader would: one shell a document, the real program, the real kubectl.
+// Reads the code blocks of a document and runs them like its reader: one shell per document, with the real program and kubectl.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './ports.ts'
 
-/** `language how`, as after the opening fence: `sh`, `sh background`, `sh ci`, `text`, `yaml`, `json`, `ts`, `tree`. */
+/** `language how`, from the opening fence: `sh`, `sh background`, `sh ci`, `text`, `yaml`, `json`, `ts`, `tree`. */
 export type Block = { readonly how: string; readonly text: string; readonly line: number }
 
 const root = join(import.meta.dirname, '../..')
@@ -27,7 +27,7 @@ export function blocksOf(markdown: string): Block[] {
   return blocks
 }
 
-/** `<word>` stands for anything on a line, `…` for the rest of a line, a line of `…` alone for any lines; columns may be wider. */
+/** `<word>` matches anything on a line, `…` the rest of a line, and a line with only `…` any lines. Columns may be wider. */
 export function matches(expected: string, printed: string): boolean {
   const lines = expected.trimEnd().split('\n')
   const pattern = lines.map(line => (line.trim() === '…' ? '(?:.*\\n)*?' : `${linePattern(line.trimEnd())}[ \\t]*\\n`))
@@ -44,8 +44,8 @@ const linePattern = (line: string) =>
     .join('')
 
 /**
- * All that is changed about what a document says: its three ports become free ones, and dependencies are not installed
- * again. Its directories need no change, for it runs in a checkout of its own: links to this one, and no `data`.
+ * The only changes to the commands: free ports instead of the three documented ones, and no second installation of dependencies.
+ * Directories stay, because each document runs in its own checkout: links to this one, without `data`.
  */
 type Ports = { readonly https: number; readonly http: number; readonly gateway: number }
 const toTest = (command: string, { https, http, gateway }: Ports) =>
@@ -87,7 +87,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
   const shell = spawn('bash', ['--noprofile', '--norc'], { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
   const printed = listen(shell, 'stdout')
   const started: Started[] = []
-  // A test that fails before its close() leaves nothing behind.
+  // Removes the files of a test that failed before its close().
   const leave = () => {
     for (const one of [...started, { child: shell }]) signal(one.child, 'SIGKILL')
     rmSync(home, { recursive: true, force: true })
@@ -130,12 +130,12 @@ export async function openShell(kubectl: string): Promise<Shell> {
 
 type Started = { readonly child: ChildProcess; readonly exited: Promise<unknown> }
 
-/** To the program and all it has started, as a terminal does. */
+/** To the program and its children, like a terminal. */
 function signal(child: ChildProcess, name: NodeJS.Signals): void {
   if (child.exitCode === null && child.signalCode === null && child.pid) process.kill(-child.pid, name)
 }
 
-/** Everything a program has printed, and a wait for it to look right; the program's end and the time end the wait too. */
+/** The output of a program, and a wait for expected output. The wait also ends with the program or with the time limit. */
 function listen(child: ChildProcess, stream: 'stdout' | 'stderr') {
   let text = ''
   let changed = () => {}

@@ -10,10 +10,7 @@ export type ExecOptions = {
   readonly timeout?: number
 }
 
-/**
- * Never rejects for a failing program: returns its code. A program that cannot be started returns 127, one that hangs
- * 124.
- */
+/** Does not reject if the program fails: returns its code. Returns 127 if it cannot be started, and 124 if it hangs. */
 export function exec(file: string, args: readonly string[], options: ExecOptions = {}): Promise<Output> {
   return new Promise(resolve => {
     const child = spawn(file, args, {

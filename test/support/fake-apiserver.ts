@@ -1,4 +1,4 @@
-// The API server of fake-kube.ts: requires the same flags as a real one, and serves the syncer's kinds on data that etcd keeps.
+// The API server of fake-kube.ts: requires the flags of a real one, and serves the syncer's kinds with data from etcd.
 
 import { createPrivateKey } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { prefix } from '../../src/api/paths.ts'
 import { buildApiServer, openFront } from './in-process.ts'
 import { kubeKinds, withoutLeftEndpoints } from './kube-behavior.ts'
 
-/** A real one would try for a while, and end. */
+/** A real one would retry for a while, and then exit. */
 async function directoryOfEtcd(store: string, refuse: Refuse): Promise<string> {
   const answer = await fetch(`${store}/health`).catch(() => refuse('etcd does not answer'))
   const { since, directory } = (await answer.json()) as { readonly since: number; readonly directory: string }
@@ -22,7 +22,7 @@ async function directoryOfEtcd(store: string, refuse: Refuse): Promise<string> {
 type Refuse = (why: string) => never
 
 export async function serveApi(flag: (name: string) => string, refuse: Refuse): Promise<void> {
-  // Without one it looks for the machine's own, and there is none where only loopback is.
+  // Without the flag, a real one uses an address of the machine, and fails if there is only loopback.
   if (!isIP(flag('advertise-address'))) refuse('--advertise-address must be an address')
   if (!/^\d+\.\d+\.\d+\.\d+\/\d+$/.test(flag('service-cluster-ip-range'))) refuse('--service-cluster-ip-range')
   if (new URL(flag('service-account-issuer')).protocol !== 'https:') refuse('--service-account-issuer must be https')
@@ -38,7 +38,7 @@ export async function serveApi(flag: (name: string) => string, refuse: Refuse): 
   const apiServer = await buildApiServer({ kinds: kubeKinds, clock, engine: 'sqlite', directory })
   const front = await openFront({ ...apiServer, as: caller => withoutLeftEndpoints(apiServer.as(caller)) })
   const namespaces = openNamespaces(join(directory, 'namespaces'))
-  /** Real ones say so a while after they listen, and refuse some things until then. */
+  /** Real ones become ready a while after they listen, and reject some requests until then. */
   let asked = 0
   const isReady = () => asked > 2
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
@@ -82,7 +82,7 @@ export async function serveApi(flag: (name: string) => string, refuse: Refuse): 
 
 type Listed = { readonly items?: readonly { readonly kind?: string; readonly apiVersion?: string }[] }
 
-/** Items of a list have no kind: the list has it. */
+/** Items of a list have no kind, because the list has it. */
 function listed(body: string): object {
   const answer = JSON.parse(body) as Listed
   return answer.items ? { ...answer, items: answer.items.map(({ kind: _, apiVersion: __, ...item }) => item) } : answer

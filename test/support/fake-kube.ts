@@ -1,10 +1,10 @@
-// Stands in for etcd and kube-apiserver where the real ones cannot be had: takes their documented flags and no others, wants
-// what they want of files, addresses and order, and serves what the suites need. Started by kube-cluster.test.ts: ROLE FLAGS…
+// A fake etcd and kube-apiserver, for machines without the real ones. Accepts only their documented flags, with the same requirements.
+// It serves what the suites need. kube-cluster.test.ts starts it with: ROLE FLAGS…
 
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 
-/** Of the reference pages of the two, as much as anybody needs here. */
+/** From the reference pages of both programs, the flags that are used here. */
 const documented: { readonly [role: string]: readonly string[] } = {
   etcd: [
     ...['name', 'data-dir', 'listen-client-urls', 'advertise-client-urls', 'listen-peer-urls', 'log-level'],
@@ -20,10 +20,10 @@ const documented: { readonly [role: string]: readonly string[] } = {
 
 const [, , role = '', ...args] = process.argv
 const flags = new Map(args.map(readFlag))
-// The starter can see how often it ran, and that no other binary was used.
+// The log shows how often it ran, and that no other binary was used.
 if (process.env['FAKE_KUBE_LOG']) appendFileSync(process.env['FAKE_KUBE_LOG'], `${role}\n`)
 if (role === 'etcd') etcd()
-// The one is small, and started often.
+// etcd is small and started often.
 else await (await import('./fake-apiserver.ts')).serveApi(flag, refuse)
 
 function readFlag(text: string): [string, string] {

@@ -1,4 +1,4 @@
-// Fetches a package from Debian's archive into a cache directory, beside the machine's own apt and never into it.
+// Fetches a package from Debian's archive into a cache directory, without using the machine's own apt state.
 
 import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,11 +7,11 @@ import { exec } from './exec.ts'
 
 export type Wanted = {
   readonly name: string
-  /** Further packages that are unpacked beside it; one that a release does not have is left out. */
+  /** Further packages to unpack next to it. Packages that a release does not have are skipped. */
   readonly with?: readonly string[]
   /** Gets one directory `<name>-<version>` per release. */
   readonly cache: string
-  /** Releases of the archive; of each inner list the first that has the package. */
+  /** Releases of the archive. From each inner list, the first one with the package is used. */
   readonly suites: readonly (readonly string[])[]
 }
 
@@ -31,7 +31,7 @@ export async function fetchDebian(wanted: Wanted): Promise<void> {
   }
 }
 
-/** The archive this machine already uses; its host name is nowhere in this repository. */
+/** The archive that this machine already uses, so that this repository names no host. */
 async function mirror(): Promise<string | undefined> {
   const { stdout } = await exec('apt-get', ['indextargets', '--format', '$(SITE) $(RELEASE)', 'Created-By: Packages'])
   const sites = stdout
@@ -67,7 +67,7 @@ async function fetchOne({ name, cache, with: others = [] }: Wanted, site: string
   }
 }
 
-/** Read after the machine's own configuration, so proxies stay; its hooks, which clean up after docker builds, do not. */
+/** Read after the machine's own configuration, so that proxies still apply. Its hooks, which clean up after docker builds, do not. */
 async function privateApt(work: string, sources: string): Promise<string> {
   const list = join(work, 'sources.list')
   const conf = join(work, 'apt.conf')
@@ -96,7 +96,7 @@ APT::Sandbox::User "root";
   return conf
 }
 
-/** One at a time: others wait, and take over from one that died. If two run concurrently, the rename is atomic. */
+/** One process at a time. Others wait, and take over if it dies. If two run at once, the rename is atomic. */
 async function lock(file: string): Promise<() => Promise<void>> {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-// Makes system calls of a running program fail: libfiu, fetched from Debian's archive beside the machine's own packages. Used by the proofs on failing disks.
+// Makes system calls of a running program fail, with libfiu from Debian's archive. The proofs on failing disks use it.
 
 import { globSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -14,9 +14,9 @@ const suites = [['trixie', 'bookworm']]
 export type Fiu = {
   /** The environment of a program whose system calls can fail on demand. */
   readonly begin: Again
-  /** The environment of a program whose calls fail from its start on. */
+  /** The environment of a program whose calls fail from the start. */
   failing(point: string, errno: number): NodeJS.ProcessEnv
-  /** `point`: a name of libfiu's, such as posix/io/sync/fsync; `errno`: what the call fails with. */
+  /** `point`: a name of libfiu, such as posix/io/sync/fsync; `errno`: the error of the call. */
   enable(pid: number, point: string, errno: number): Promise<void>
   disable(pid: number, point: string): Promise<void>
   close(): Promise<void>
@@ -24,7 +24,7 @@ export type Fiu = {
 
 type Found = { readonly libraries: readonly string[]; readonly control: string }
 
-/** undefined: this machine has it not, and cannot get it. */
+/** undefined: libfiu is not available on this machine. */
 export async function openFiu(): Promise<Fiu | undefined> {
   const found = find() ?? (await fetch())
   if (!found) return undefined
@@ -46,7 +46,7 @@ export async function openFiu(): Promise<Fiu | undefined> {
   }
 }
 
-/** The process that serves from a data directory. */
+/** The process that serves a data directory. */
 export const pidIn = async (directory: string) => Number(await readFile(join(directory, 'lock.pid'), 'utf8'))
 
 async function fetch(): Promise<Found | undefined> {

@@ -13,7 +13,7 @@ export function frame(type: number, flags: number, stream: number, body: Buffer)
   return Buffer.concat([head, body])
 }
 
-/** By hand: Node's client ends a body before it resets the stream. */
+/** Without Node's client, which ends a body before it resets the stream. */
 export async function openFrames(url: string): Promise<TLSSocket> {
   const socket = connectTls({
     port: Number(new URL(url).port),
@@ -27,7 +27,7 @@ export async function openFrames(url: string): Promise<TLSSocket> {
   return socket
 }
 
-/** Every name and value as it is, and none remembered. */
+/** Literal headers without indexing. */
 export const headOf = (headers: { readonly [name: string]: string }) =>
   Buffer.concat(Object.entries(headers).flatMap(([name, value]) => [Buffer.from([0]), textOf(name), textOf(value)]))
 

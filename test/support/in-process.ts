@@ -35,19 +35,19 @@ import type { Store } from '../../src/storage/store.ts'
 
 export type BuildOptions = {
   readonly engine?: 'memory' | 'sqlite'
-  /** Besides the server's own kinds. */
+  /** In addition to the server's own kinds. */
   readonly kinds?: readonly Kind[]
   /** Instead of the server's own kinds. */
   readonly onlyKinds?: readonly Kind[]
-  /** Answers permission questions of the verbs; default: yes. */
+  /** Decides about permissions; default: yes. */
   readonly authorize?: (caller: Caller, question: Question) => Decision
   readonly random?: (size: number) => Uint8Array
   readonly collect?: boolean
   /** The directory of an sqlite store that outlives the server; default: its own. */
   readonly directory?: string
-  /** Most seconds a direct-cluster token may live. */
+  /** Maximum lifetime of a direct-cluster token in seconds. */
   readonly maxTokenTTL?: number
-  /** Default: a clock that stands still until a test moves it. */
+  /** Default: a clock that only the test moves. */
   readonly clock?: Clock
 }
 
@@ -56,7 +56,7 @@ export type Clock = { now(): number; forward(seconds: number): void }
 export type ApiServer = {
   readonly clock: Clock
   readonly store: Store
-  /** As the administrator. */
+  /** With the permissions of the administrator. */
   readonly resources: Resources
   as: Registry['as']
   readonly reachVersion: Registry['reachVersion']
@@ -212,7 +212,7 @@ const openDoor = {
 
 export type Front = { readonly url: string; readonly limits: InflightLimits; close(): Promise<void> }
 
-/** The real HTTP server for an in-process server, on loopback; every client is the caller. */
+/** The real HTTP server for an in-process server, on loopback. Every request has the same caller. */
 export async function openFront(
   apiServer: ApiServer & { readonly kinds: readonly Kind[] },
   caller: Caller = admin,

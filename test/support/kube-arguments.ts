@@ -8,7 +8,7 @@ import type { Access } from '../../src/transport/cluster-config.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
 import { freePort } from './ports.ts'
 
-/** How its API server differs from one that lets everybody do everything. */
+/** Differences from an API server that allows everything. */
 export type KubeWishes = { readonly authorization?: 'AlwaysAllow' | 'RBAC'; readonly flags?: readonly string[] }
 
 /** State that outlives a restart: addresses, keys and credentials. */
@@ -34,8 +34,8 @@ export async function prepareKube(directory: string, { authorization = 'AlwaysAl
   ]
   const apiserverArgs = [
     `--etcd-servers=${store}`,
-    // The address is set explicitly, because with only loopback it finds none. As loopback is not valid for endpoints,
-    // it creates none for itself.
+    // The address is set explicitly, because the server finds none if there is only loopback. Loopback is not valid for endpoints, so it
+    // creates none for itself.
     ...['--bind-address=127.0.0.1', '--advertise-address=127.0.0.1', '--endpoint-reconciler-type=none'],
     `--secure-port=${port}`,
     ...[`--tls-cert-file=${write('tls.crt', certificate)}`, `--tls-private-key-file=${write('tls.key', key)}`],
@@ -43,7 +43,7 @@ export async function prepareKube(directory: string, { authorization = 'AlwaysAl
     `--authorization-mode=${authorization}`,
     ...[`--service-account-key-file=${account}`, `--service-account-signing-key-file=${account}`],
     ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.96.0.0/16'],
-    // The accounts that it would look for do not exist here.
+    // The service accounts that this plugin requires do not exist here.
     '--disable-admission-plugins=ServiceAccount',
     ...flags,
   ]

@@ -1,4 +1,4 @@
-// Fields that a real Kubernetes API server adds, and requests that it rejects, as far as the suites can see. fake-kube.ts serves it.
+// Fields that a real Kubernetes API server adds, and requests that it rejects, where the suites notice the difference.
 
 import { isIPv4 } from 'node:net'
 import { invalidValue } from '../../src/api/errors.ts'
@@ -52,7 +52,7 @@ const rules = new Map<Kind, Partial<Kind>>([
 ])
 export const kubeKinds: readonly Kind[] = clusterKinds.map(kind => ({ ...kind, ...rules.get(kind) }))
 
-/** With a Service its Endpoints go. */
+/** Deletes the Endpoints of a deleted Service. */
 export function withoutLeftEndpoints(resources: Resources): Resources {
   const endpoints = kubeKinds.find(({ kind }) => kind === 'Endpoints') ?? Endpoints
   return {

@@ -1,5 +1,5 @@
-// A real Kubernetes API server and its etcd, where KUBE_APISERVER and ETCD name binaries: started in order, killed without
-// warning, started again on the same data. cluster.ts and cluster-process.ts ask for them.
+// A real Kubernetes API server and its etcd, if KUBE_APISERVER and ETCD name binaries: started in order, killed, and restarted.
+// Restarts use the same data.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { type KubeWishes, prepareKube } from './kube-arguments.ts'
 export type KubeBinaries = { readonly apiserver: string; readonly etcd: string }
 
 const { KUBE_APISERVER: apiserver, ETCD: etcd, KUBE_WITHIN: within = '60000' } = process.env
-/** Without them the suites run against this project's own server. */
+/** undefined: the suites run against this project's own server. */
 export const kubeBinaries: KubeBinaries | undefined = apiserver && etcd ? { apiserver, etcd } : undefined
 
 /** Namespaces of the suites, which real servers must have. */
@@ -29,13 +29,13 @@ export type KubeCluster = {
   pids(): readonly number[]
   /** Restarts at the same address and on the same data. Rejects with the output if one exits or is not ready in time. */
   start(): Promise<void>
-  /** Both, without warning. */
+  /** Kills both with SIGKILL. */
   kill(): Promise<void>
-  /** Ends it and removes its data. */
+  /** Stops both and removes their data. */
   close(): Promise<void>
 }
 
-/** Lives no longer than the test process, and does not keep it alive. */
+/** Ends with the test process, and does not keep it alive. */
 export async function startKube(binaries: KubeBinaries, wishes?: KubeWishes): Promise<KubeCluster> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-kube-'))
   const { access, kubeconfig, etcdArgs, apiserverArgs, store } = await prepareKube(directory, wishes)

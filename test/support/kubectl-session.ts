@@ -1,4 +1,4 @@
-// One kubectl with one server, in a home of its own. All kubectl tests use it.
+// A kubectl with its own server and home directory, for all kubectl tests.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -11,7 +11,7 @@ import { type Server, type ServerOptions, startServer } from './server.ts'
 
 type Command = string | readonly string[]
 type CommandOptions = {
-  /** Given to the command as its input; an object as JSON. */
+  /** Standard input of the command; an object becomes JSON. */
   readonly stdin?: unknown
   readonly env?: NodeJS.ProcessEnv
 }
@@ -25,8 +25,8 @@ export type Session = {
   ok(command: Command, options?: CommandOptions): Promise<string>
   /** Returns the errors; the command must fail with that code. */
   fails(command: Command, options?: CommandOptions & { readonly code?: number }): Promise<string>
-  /** The answer to a command as an object; the command gets `-o json`. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+  /** The output of a command as an object; adds `-o json`. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert fields of arbitrary responses
   json(command: Command, options?: CommandOptions): Promise<any>
   /** Starts a long-running command, yields its lines, and ends it when the loop is left. */
   lines(command: Command): AsyncGenerator<string>
@@ -34,7 +34,7 @@ export type Session = {
   close(): Promise<void>
 }
 
-/** A server and a home for this kubectl alone, so that tests may name things as they like. */
+/** A separate server and home for this kubectl, so that tests can use any names. */
 export async function openSession(kubectl: Kubectl, options?: ServerOptions): Promise<Session> {
   const server = await startServer(options)
   const home = await mkdtemp(join(tmpdir(), 'platform-home-'))

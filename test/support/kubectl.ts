@@ -1,4 +1,4 @@
-// Finds every kubectl from 1.29 on this machine, or fetches some from Debian's archive. Called by the kubectl tests and the gate.
+// Finds every kubectl from 1.29 on this machine, or fetches some from Debian's archive.
 
 import { access, constants, readdir } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -10,10 +10,10 @@ export type Kubectl = { readonly version: string; readonly minor: number; readon
 
 const floor = 29
 const cache = join(import.meta.dirname, '../../node_modules/.cache/platform-tools')
-/** The archive's releases with a kubectl above the floor; of each line the first that has one. */
+/** Releases of the archive with a kubectl above the minimum. From each line, the first one with a kubectl is used. */
 const suites = [['trixie'], ['forky', 'sid']]
 
-/** One of each version, oldest first; none: an empty list. */
+/** One of each version, oldest first. */
 export async function findKubectls(): Promise<Kubectl[]> {
   const found = await search()
   if (found.length) return found
@@ -21,12 +21,12 @@ export async function findKubectls(): Promise<Kubectl[]> {
   return search()
 }
 
-/** Declares the tests for the newest kubectl, in `npm run test:slow` for the older ones; or one test that says there is none. */
+/** Declares the tests for the newest kubectl; in `npm run test:slow`, for the older ones. Without kubectl, declares one test that says so. */
 export async function withEachKubectl(declare: (kubectl: Kubectl) => void): Promise<void> {
   const kubectls = await findKubectls()
   if (!kubectls.length) notRun(`kubectl ≥ 1.${floor}`)
   const isFull = process.env['PLATFORM_TEST_MATRIX'] === 'full'
-  // A machine with one kubectl runs it in both.
+  // A single kubectl runs in both.
   const chosen = isFull && kubectls.length > 1 ? kubectls.slice(0, -1) : kubectls.slice(-1)
   for (const kubectl of chosen) declare(kubectl)
 }

@@ -1,4 +1,4 @@
-// A program that takes locks on demand, and reports whether it was alone with each. file-lock.test.ts starts two of them.
+// A program that takes locks on demand, and reports whether it held each alone. file-lock.test.ts starts two of them.
 
 import { mkdir, rmdir, stat } from 'node:fs/promises'
 import { locked } from '../../src/host/file-lock.ts'
@@ -13,7 +13,7 @@ async function take(path: string): Promise<boolean> {
       () => true,
       () => false,
     )
-    // Long enough for the other one to come in, if it can.
+    // Enough time for the other process to take the lock, if that is possible.
     for (let look = 0; look < 20; look++) await stat(path).catch(() => undefined)
     if (isFirst) await rmdir(inside)
     return isFirst

@@ -1,5 +1,4 @@
-// Decodes OpenAPI v2 documents in protobuf to their JSON form, with the field numbers of gnostic's OpenAPIv2.proto. An unknown field
-// is an error.
+// Decodes OpenAPI v2 documents in protobuf to JSON, with the field numbers of gnostic's OpenAPIv2.proto. Unknown fields are errors.
 
 import assert from 'node:assert/strict'
 import { parse } from 'yaml'
@@ -8,7 +7,7 @@ type Object = { [key: string]: unknown }
 type Field = { readonly number: number; readonly value: number | Buffer }
 type Read = (bytes: Buffer) => unknown
 
-/** How one field becomes part of the JSON object. */
+/** Adds one field to the JSON object. */
 type Put = (into: Object, value: number | Buffer) => void
 type Message = { readonly [number: number]: Put }
 
@@ -118,7 +117,7 @@ const plain =
       [type]: one('type', text),
       [uniqueItems]: flag('uniqueItems'),
     })
-/** The value of the one field that is set. */
+/** The value of the only field that is set. */
 const choice =
   (message: Message): Read =>
   bytes =>

@@ -1,16 +1,13 @@
-// Free ports for programs that need a fixed port. Everything else listens on 0.
+// Free ports for programs that need a fixed port. All others listen on port 0.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below the range of outgoing connections, whose ports any client may take between finding and using one.
+// Below the range of outgoing connections, which could take a port between the search and its use.
 const [first, last] = [10_000, 32_000]
 
-/**
- * A port that stays ours until this process ends, though nothing listens on it yet: the UDP port of the same number is
- * held meanwhile, which keeps other test processes from choosing it too.
- */
+/** Reserves a port until this process ends. It holds the UDP port of the same number, so that other test processes do not choose it. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = first + Math.floor(Math.random() * (last - first))

@@ -1,4 +1,4 @@
-// Finds Prometheus on this machine, or fetches it from Debian's archive. Called by the test of the Prometheus examples.
+// Finds Prometheus on this machine, or fetches it from Debian's archive.
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { fetchDebian } from './fetch-debian.ts'
 
 const cache = join(import.meta.dirname, '../../node_modules/.cache/platform-tools')
 
-/** undefined: there is none, and no archive either. */
+/** undefined: not installed, and not available from the archive. */
 export async function findPrometheus(): Promise<string | undefined> {
   const found = await search()
   if (found) return found

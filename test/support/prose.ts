@@ -130,5 +130,5 @@ export const codeProse: Extract = text => {
   return pieces.map(([line, words]) => [line, blanked(words)])
 }
 
-/** Regular expressions look like divisions: one with a quote in it may hide a text. */
+/** A regular expression looks like a division. One with a quote may hide a string. */
 const tokens = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`/g

@@ -1,4 +1,4 @@
-// A plain HTTPS client for tests: no library between the test and the wire. Opened by startServer.
+// A plain HTTPS client for tests, without a library.
 
 import { once } from 'node:events'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
@@ -6,7 +6,7 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { createInterface } from 'node:readline'
 
 export type RequestOptions = {
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, anything else as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** The bearer key; '' sends none. Default: the administrator's. */
@@ -16,8 +16,8 @@ export type Answer = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** The parsed body where it is JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+  /** The parsed body, if it is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert fields of arbitrary responses
   readonly body: any
 }
 // biome-ignore lint/suspicious/noExplicitAny: as above

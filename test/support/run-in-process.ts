@@ -18,7 +18,7 @@ type Here = {
   readonly tell: (command: readonly string[]) => void
 }
 
-/** Answers as a process of its own would. */
+/** Returns the same result as a separate process. */
 export async function runHere(args: readonly string[], { env, directory, stdin, tell }: Here): Promise<Output> {
   const [out, err]: [Buffer[], string[]] = [[], []]
   const io: Io = {
@@ -41,7 +41,7 @@ export async function runHere(args: readonly string[], { env, directory, stdin, 
           if (shown) keep(Buffer.from(shown))
           return new Uint8Array()
         }
-      // Its output belongs to the command, and not to this process.
+      // Its output belongs to the command, not to this process.
       const through = {
         out: kept(ownOut, chunk => out.push(chunk)),
         err: kept(ownErr, chunk => err.push(chunk.toString())),

@@ -1,11 +1,11 @@
-// Objects as a user would write them. Used by the end-to-end tests.
+// Sample objects for the end-to-end tests.
 
 type Fields = Readonly<Record<string, unknown>>
 
 export const group = 'management.platform.sh'
 const apiVersion = `${group}/v1`
 
-/** Manifests; as JSON they are YAML too. */
+/** Manifests in JSON, which is also YAML. */
 export const team = (name: string, spec: Fields = {}, metadata: Fields = {}) => ({
   apiVersion,
   kind: 'Team',

@@ -1,4 +1,4 @@
-// Starts the real program in a directory of its own and speaks to it over TLS. Called by every end-to-end test.
+// Starts the real program in its own directory and sends requests over TLS. All end-to-end tests use it.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -16,11 +16,11 @@ import { type Answer, openRequests, type RequestOptions, type WatchEvent } from 
 export type ServerOptions = {
   readonly storage?: 'memory' | 'sqlite'
   readonly args?: readonly string[]
-  /** One that was used before; by default an empty one of its own. */
+  /** A directory that was used before; default: a new, empty one. */
   readonly directory?: string
   /** Modules to load before the program, and its environment. */
   readonly begin?: Again
-  /** Runs it in this process, which is faster. It cannot crash then. */
+  /** Runs the server in this process, which is faster. Such a server cannot crash. */
   readonly inProcess?: boolean
 }
 
@@ -33,22 +33,22 @@ export type Server = {
   readonly ca: string
   /** One request over https; the path is relative to /kubernetes/management. */
   request(method: string, path: string, options?: RequestOptions): Promise<Answer>
-  /** The events of a watch, parsed; leaving the loop ends it. */
+  /** The parsed events of a watch. Leaving the loop ends it. */
   watch(path: string, options?: RequestOptions): AsyncIterableIterator<WatchEvent>
-  /** Ends it as an operator would, and starts it again on the same directory and ports; `meanwhile` it is down. */
+  /** Stops it with SIGTERM, and starts it again on the same directory and ports. `meanwhile` runs in between. */
   restart(meanwhile?: () => Promise<void>): Promise<void>
   /** Everything the running program has printed so far. */
   output(): string
   /** The same, with the output of earlier programs in this directory. */
   said(): string
-  /** Ends it without warning if it still runs, and starts it again on the same directory and ports. */
+  /** Kills it if it still runs, and starts it again on the same directory and ports. */
   crash(again: Again): Promise<void>
-  /** Resolves when it has ended by itself; dies at once if it has not. */
+  /** Resolves when it has exited by itself. If it still runs, kills it. */
   died(): Promise<void>
   die(): Promise<void>
   /** Stops it, checks that it exited cleanly, and removes its directory. */
   stop(): Promise<void>
-  /** Ends it without warning, and removes its directory. */
+  /** Kills it, and removes its directory. */
   kill(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export type Server = {
 export type Again = { readonly imports?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
 const program = join(import.meta.dirname, '../../bin/platform.js')
-/** Those that the program gives itself; already there, it need not begin a second time. */
+/** The flags that the launcher would set. With these it does not restart itself. */
 const flags = ['--max-semi-space-size=32']
 const within = 60_000
 
@@ -69,13 +69,13 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   let running: Running | undefined
   let ending: Running | undefined
   let before = ''
-  // A test that fails before its stop() leaves nothing behind.
+  // Stops the server of a test that failed before its stop().
   const leave = () => {
     for (const one of [running, ending]) one?.child?.kill('SIGKILL')
     rmSync(directory, { recursive: true, force: true })
   }
   process.once('exit', leave)
-  // Ports that it still has when it is started again.
+  // Fixed ports, so that a restarted server has the same ones.
   const [secure, plain] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
   const args = ['serve', '--data', directory, '--https', secure, '--http', plain, ...extra(options)]
   const start = (again?: Again) => (options.inProcess ? runInProcess(args) : run(args, again))
@@ -139,7 +139,7 @@ const extra = ({ storage, args = [] }: ServerOptions) => [...(storage ? ['--stor
 type Running = {
   /** undefined: it runs in this process. */
   readonly child?: ChildProcess
-  /** Of a server in this process. */
+  /** Stops a server in this process. */
   readonly stop?: () => Promise<void>
   readonly urls: readonly [https: string, http: string]
   output(): string
@@ -164,7 +164,7 @@ async function run(args: readonly string[], { imports = [], env = {} }: Again = 
       clearTimeout(timer)
       fail(`ended with ${signal ?? code}`)
     })
-    // Searched until found, and no longer: a server under load prints a lot, and this process measures it.
+    // Searches only until the line is found: a server under load prints a lot, and this process measures it.
     let isReady = false
     const look = (chunk: Buffer) => {
       printed += chunk

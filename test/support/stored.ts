@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type LogRow, sumOfRow } from '../../src/storage/sqlite/schema.ts'
 
-/** The newest of that name in a bucket that begins so. */
+/** Changes the newest object of that name, in a bucket with that prefix. */
 export function changeStored(
   directory: string,
   { bucket, name }: { readonly bucket: string; readonly name: string },

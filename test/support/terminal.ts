@@ -1,11 +1,11 @@
-// A terminal for a program that prompts: tests wait for output and send input. cli-home.ts and the tests of `storage` open one.
+// A terminal for a program that prompts: tests wait for output and send input.
 
 import { spawn } from 'node:child_process'
 import { exec } from './exec.ts'
 import { notRun } from './missing-tool.ts'
 
 export type Terminal = {
-  /** Resolves once it has printed that text after the last input. */
+  /** Resolves when the program has printed that text after the last input. */
   sees(text: RegExp): Promise<string>
   type(text: string): void
   /** Ends the program, if it still runs. */
@@ -50,7 +50,7 @@ export function openTerminal(command: readonly string[], env: NodeJS.ProcessEnv,
   }
 }
 
-/** Declares tests that need a terminal, or one test with the reason why not. */
+/** Declares tests that need a terminal, or one test with the reason why they cannot run. */
 export async function withTerminal(declare: () => void): Promise<void> {
   const { code } = await exec('script', ['--version'])
   if (code === 0) declare()

@@ -19,10 +19,10 @@ export type Sent = {
 export type Reply = {
   readonly code: number
   readonly headers: IncomingMessage['headers']
-  /** Every Warning header by itself. */
+  /** All Warning headers, as a list. */
   readonly warnings: readonly string[]
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came, and fail where it is something else
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert fields of arbitrary responses
   readonly json: any
 }
 
@@ -31,7 +31,7 @@ export const group = `${base}/apis/management.platform.sh/v1`
 
 export type Wire = (path: string, sent?: Sent) => Promise<Reply>
 
-/** Over TLS by default; the path is whole. */
+/** Over TLS by default, with the full path. */
 export function openWire(
   server: Pick<Server, 'https' | 'http' | 'ca' | 'adminKey'>,
   over: 'https' | 'http' = 'https',
@@ -39,7 +39,7 @@ export function openWire(
   return async (path, sent = {}) => {
     const { method = 'GET', headers = {}, body, key = server.adminKey } = sent
     const at = new URL(server[over])
-    // The path is sent as it is: a URL would tidy it.
+    // Sends the path unchanged; a URL would normalise it.
     const options = {
       method,
       agent: false,
@@ -79,9 +79,9 @@ async function replyOf(response: IncomingMessage): Promise<Reply> {
 
 export type Bare = {
   readonly socket: Socket
-  /** All that came until the text was seen, or until the end. */
+  /** All received data until the text appears, or until the end. */
   until(text: string): Promise<string>
-  /** All that came when the other side closed. */
+  /** All received data when the other side has closed. */
   ended(): Promise<string>
 }
 
@@ -113,13 +113,13 @@ export async function openBare(url: string, tls?: { readonly ca: string }): Prom
   return { socket, until: text => wait(() => closed || seen.includes(text)), ended: () => wait(() => closed) }
 }
 
-/** Repeats until the condition holds, for thirty seconds at most: a loop must not outlive its test. */
+/** Repeats until the condition holds, for at most thirty seconds, so that a loop does not outlive its test. */
 export async function eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 30_000; !(await isSo()); await wait(10))
     if (performance.now() > end) throw new Error(`it did not come to this: ${what}`)
 }
 
-/** Until a count has stayed the same for many turns of the event loop, four minutes at most: the other side takes nothing more. */
+/** Waits until a count has not changed for many turns of the event loop, for at most four minutes: the other side accepts no more. */
 export async function unchanged(what: string, count: () => number): Promise<void> {
   const end = performance.now() + 240_000
   for (let [same, last] = [0, -1]; same < 20; await wait(20)) {

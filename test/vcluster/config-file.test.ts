@@ -203,7 +203,7 @@ test('a file that is too expensive to parse is rejected', () => {
   assert.match(problemsOf(`a: ${'x'.repeat(1 << 20)}`).join(), /more than 1048576 bytes/)
 })
 
-test('keys that are words of the language itself are ordinary keys', () => {
+test('keys such as constructor and __proto__ are ordinary keys', () => {
   const { problems, config } = load('__proto__: {enabled: true}\nconstructor: 1\n')
   assert.deepEqual(problems, [])
   assert.equal(Object.hasOwn(config, '__proto__'), true)
@@ -217,7 +217,7 @@ test('invalid networks are rejected', () => {
   ])
 })
 
-test('schemas/vcluster.schema.json is what the program prints', () => {
+test('schemas/vcluster.schema.json equals the output of the program', () => {
   const published = readFileSync(join(import.meta.dirname, '../../schemas/vcluster.schema.json'), 'utf8')
   assert.equal(published, jsonSchema(), 'run: npx platform vcluster schema > schemas/vcluster.schema.json')
 })

@@ -90,7 +90,7 @@ const suites = [
   { file: 'e2e/sync-chaos.slow.test.ts', tests: 1, starts: 3 },
 ]
 
-describe('where KUBE_APISERVER and ETCD name binaries, the same suite runs against them', { concurrency: 2 }, () => {
+describe('if KUBE_APISERVER and ETCD name binaries, the same suite runs against them', { concurrency: 2 }, () => {
   for (const { file, only, tests, starts = 2 } of suites)
     test(file, { timeout: 400_000 }, async () => {
       const log = join(directory, `${file.replaceAll('/', '-')}.log`)

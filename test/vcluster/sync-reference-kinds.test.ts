@@ -217,7 +217,7 @@ test('a kind is written as kubectl writes it', () => {
     assert.equal(parseKind(text), undefined, text)
 })
 
-test('a flag with a kind that never crosses is refused with the reason', () => {
+test('a flag with a kind that is never synced is rejected with the reason', () => {
   for (const text of [
     ...['Role.rbac.authorization.k8s.io', 'ClusterRoleBinding.rbac.authorization.k8s.io', 'Pod', 'Deployment.apps'],
     ...['ReplicaSet.apps', 'StatefulSet.apps', 'DaemonSet.apps', 'Job.batch', 'CronJob.v1.batch', 'ServiceAccount'],
@@ -237,7 +237,7 @@ test('a flag with a kind that never crosses is refused with the reason', () => {
   )
 })
 
-test('the program refuses such flags with exit code 2, all problems together', async () => {
+test('the program rejects such flags with exit code 2, all problems together', async () => {
   const { code, stderr } = await exec(process.execPath, [
     ...[program, 'vcluster', 'sync', '-f', 'nowhere.yaml', '--name', 'vc', '--namespace', 'team'],
     ...['--virtual-kubeconfig', 'nowhere', '--host-kubeconfig', 'nowhere'],

@@ -109,7 +109,7 @@ describe('EndpointSlices', () => {
       assert.ok((await side(1).resources.list(Endpoints, { namespace: 'team' })).items.length === 1)
     })
 
-  test('with names instead of addresses are refused, with condition and Event', async () => {
+  test('with names instead of addresses are rejected, with condition and Event', async () => {
     await v().service('web')
     await create(slice({ addressType: 'FQDN', endpoints: [{ addresses: ['metadata.example.com'] }] }))
     await start([], {}, on)
@@ -121,7 +121,7 @@ describe('EndpointSlices', () => {
     assert.equal(event?.involvedObject.kind, 'EndpointSlice')
   })
 
-  test('with an address of the host or of cloud metadata are refused', async () => {
+  test('with an address of the host or of cloud metadata are rejected', async () => {
     await v().service('web')
     await create(slice({ endpoints: [{ addresses: ['10.0.0.7'] }, { addresses: ['169.254.169.254'] }] }))
     await start([], {}, on)
@@ -146,7 +146,7 @@ describe('EndpointSlices', () => {
     assert.deepEqual(logged(), [])
   })
 
-  test('a patch that creates a refused address or type is refused', async () => {
+  test('a patch that creates a denied address or type is rejected', async () => {
     await v().service('web')
     await create(slice())
     const patches = [{ path: 'addressType', expression: "'FQDN'" }]

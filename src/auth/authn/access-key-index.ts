@@ -1,4 +1,4 @@
-// The book of access keys, found by their digest (D13). Follows OwnedAccessKey; authenticate.ts looks keys up in it.
+// The index of access keys by their digest (D13). It follows OwnedAccessKey.
 
 import type { Scope } from '../../api/caller.ts'
 import type { Resource } from '../../api/object.ts'
@@ -14,11 +14,11 @@ export type AccessKey = {
   readonly name: string
   readonly uid: string
   readonly digest: string
-  /** The key before the last rotation, while it still works. */
+  /** The secret before the last rotation, during the overlap. */
   readonly previous: { readonly digest: string; readonly until: number } | undefined
   readonly user: string | undefined
   readonly team: string | undefined
-  /** Which team that is; undefined: the first one with the name (D61). */
+  /** The uid of the team; undefined: the first one with the name (D61). */
   readonly teamUid: string | undefined
   readonly subject: string | undefined
   readonly groups: readonly string[]
@@ -38,11 +38,14 @@ export interface AccessKeyIndex {
   find(digest: string): AccessKey | undefined
   withUid(uid: string): AccessKey | undefined
   all(): Iterable<AccessKey>
-  /** The keys of a user, for questions about people without a request at hand (D17). */
+  /** The keys of a user, for questions about users without a request (D17). */
   ofUser(user: string): Iterable<AccessKey>
-  /** Why a secret with this digest, which existed since the server started, is no longer valid, and the key it was of. */
+  /** Why a secret with this digest is no longer valid, with its key. Only for secrets that existed since the server started. */
   removed(digest: string): RemovedSecret | undefined
-  /** Takes a digest for the object with this uid until it is seen there; undefined: another has it. The answer gives it back. */
+  /**
+   * Reserves a digest for the object with this uid until its event arrives; undefined: another object has it. Returns a function
+   * that releases it.
+   */
   take(digest: string, uid: string): (() => void) | undefined
   stop(): void
 }
@@ -75,11 +78,11 @@ export function openAccessKeyIndex({
   const byUid = new Map<string, AccessKey>()
   const byUser = new Map<string, Map<string, AccessKey>>()
   const gone = new Map<string, RemovedSecret>()
-  /** Between a write's checks and its event: who is about to have a digest. */
+  /** The uids that reserve a digest, between the checks of a write and its event. */
   const taken = new Map<string, string>()
   const forget = (digest: string, uid: string, reason: RemovedSecret['reason']) => {
     const key = keys.get(digest)
-    if (key?.uid !== uid) return // another key's by now
+    if (key?.uid !== uid) return // the digest belongs to another key by now
     keys.delete(digest)
     const { name, user, team, subject } = key
     gone.set(digest, { reason, key: { name, user, team, subject } })

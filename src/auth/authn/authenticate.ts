@@ -1,4 +1,4 @@
-// Authenticates access keys: turns an Authorization header into a caller, or says why it is invalid (SPEC §5, D16, D18).
+// Authenticates access keys: turns an Authorization header into a caller, or rejects it with the reason (SPEC §5, D16, D18).
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, unauthorized } from '../../api/errors.ts'
@@ -20,8 +20,8 @@ export type AuthenticateOptions = {
 }
 
 /**
- * `quietly`: the key is not marked as used. undefined header: nobody. Keys are found by digest, so no comparison of
- * secrets takes place. `connection`: a header that repeats on the same connection is not digested again.
+ * `quietly`: does not record a use of the key. No header: no caller. Keys are looked up by digest, so secrets are never compared.
+ * `connection`: a repeated header on the same connection is not hashed again.
  */
 export type Authenticate = (
   authorization: string | undefined,
@@ -42,7 +42,7 @@ export function authenticateWith(options: AuthenticateOptions): Authenticate & {
     const problem = problemOf(key, found, time, options)
     if (problem !== undefined) throw new RejectedKey(problem, key)
     const identity = identityOf(key, teams, identities)
-    // Seconds are all that is shown of it; where a life hangs on it, every use counts.
+    // The last use is shown in seconds, so one update per second is enough. Every use counts if it extends the lifetime of the key.
     if (!quietly && (key.slides || time - identity.touched >= 1000 || time < identity.touched || key.previous)) {
       identity.touched = time
       touch(key.uid, time)
@@ -69,11 +69,11 @@ function withEnd(identity: Identity, { previous }: AccessKey): Caller {
   return identity.before
 }
 
-/** Whether a key would be let in, for questions about whom it belongs to (D17). */
+/** Whether a key is valid now, for questions about its owner (D17). */
 export const isLiveWith = (options: Pick<AuthenticateOptions, 'teams' | 'now' | 'lastActivity'>) => (key: AccessKey) =>
   problemOf(key, key.digest, options.now(), options) === undefined
 
-/** A key that nobody was ever given, or no key at all: the one failure that may be a guess. */
+/** A key that was never issued, or not a key at all: the only failure that may be a guess. */
 export class UnknownKey extends ApiError {
   constructor(message: string) {
     super(401, 'Unauthorized', message)
@@ -107,12 +107,12 @@ function notKnown(secret: string, removed: RemovedSecret | undefined) {
   return new UnknownKey('unknown access key')
 }
 
-/** The last header of each connection with its digest, for as long as the connection is open and no longer. */
+/** The last header of each connection with its digest, as long as the connection is open. */
 function digests(digest: AuthenticateOptions['digest']): (header: string, connection?: object) => string {
   const known = new WeakMap<object, Map<string, string>>()
   return (header, connection) => {
     const last = connection && known.get(connection)
-    // A map goes by hashes: where a proxy sends for many, nobody can feel their way along another's key.
+    // A map compares hashes. With several clients behind one proxy, the timing reveals nothing about another client's key.
     const there = last?.get(header)
     if (there !== undefined) return there
     const made = digest(bearer(header))
@@ -124,14 +124,14 @@ function digests(digest: AuthenticateOptions['digest']): (header: string, connec
 function bearer(header: string): string {
   const secret = header.slice(7).trim()
   const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
-  // They are longer than keys, where there is much in their scope.
+  // Tokens with a large scope are longer than keys.
   if (header.length > 4096 && isBearer && isTokenLike(secret)) throw misplacedToken()
   if (header.length > 4096 || !isBearer || secret === '' || secret.includes(' '))
     throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
   return secret
 }
 
-/** Why a key does not count now; undefined: it does. */
+/** Why a key is not valid now; undefined: it is valid. */
 function problemOf(
   key: AccessKey,
   digest: string,
@@ -142,7 +142,7 @@ function problemOf(
   if (key.deleting) return 'access key was deleted'
   if (key.disabled) return 'access key is disabled'
   if (key.ttl !== undefined && now >= endOf(key, lastActivity)) return 'access key expired'
-  // Nobody acts as a team that is not there: whatever is still bound to its name is nobody's (D18).
+  // A key of a deleted team is invalid, also if permissions are still bound to the team's name (D18).
   if (key.team && !isTeamThere(key, teams)) return 'the team of the access key does not exist'
   if (!key.isScopeKnown) return 'the access key has a scope that this version of the server does not know'
   return undefined
@@ -157,7 +157,7 @@ function isTeamThere({ team = '', teamUid }: AccessKey, teams: TeamIndex): boole
 export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
   keyExpiry({ since: key.created, ttl: key.ttl, slides: key.slides }, () => lastActivity(key.uid))
 
-/** When a key that counts now does so no more, as far as is known: its own end, or that of an overlap after a rotation. */
+/** When a valid key expires, if known: its own expiry, or the end of the overlap after a rotation. */
 export const keyEndsWith =
   ({ keyIndex, digest, lastActivity }: Pick<AuthenticateOptions, 'keyIndex' | 'digest' | 'lastActivity'>) =>
   (secret: string): number | undefined => {
@@ -179,7 +179,7 @@ export function expiryWarnings({
   lastActivity,
 }: Pick<AuthenticateOptions, 'keyIndex' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
   const warnedAt = new WeakMap<AccessKey, number>()
-  /** A caller object is replaced when its key changes, so most callers need no second look. */
+  /** A caller object is replaced when its key changes, so most callers are checked once. */
   const quiet = new WeakSet<Caller>()
   return caller => {
     if (quiet.has(caller)) return undefined

@@ -7,7 +7,7 @@ import { impersonate } from './impersonate.ts'
 
 const admin: Caller = { identity: 'User', username: 'admin', groups: [] }
 const act = (headers: { [name: string]: string }) => impersonate(admin, headers, () => ({ allowed: true, reason: '' }))
-/** As Node hands them over. */
+/** In Node's encoding. */
 const asHeader = (text: string) => Buffer.from(text).toString('latin1')
 
 test('names outside ASCII are read as UTF-8', () => {

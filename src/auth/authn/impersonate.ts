@@ -1,4 +1,4 @@
-// Acting as somebody else: only with the verb impersonate on every name that is taken on (wire §1.16).
+// Impersonation: requires the verb impersonate for every user, group and extra in the headers (wire §1.16).
 
 import type { Caller } from '../../api/caller.ts'
 import { badRequest, forbidden } from '../../api/errors.ts'
@@ -12,7 +12,7 @@ export function isImpersonating(headers: Headers): boolean {
   return false
 }
 
-/** The caller to act as. The scope of the key stays: nobody gets out of it by another name. */
+/** The impersonated caller. The scope of the key still applies. */
 export function impersonate(caller: Caller, headers: Headers, decide: (question: Question) => Decision): Caller {
   const user = one(headers['impersonate-user'])
   const groups = many(headers['impersonate-group'])
@@ -50,7 +50,7 @@ export function impersonate(caller: Caller, headers: Headers, decide: (question:
 
 const one = (value: Headers[string]): string => textOf(typeof value === 'string' ? value : (value?.[0] ?? ''))
 
-/** Node joins repeated headers with commas; names of groups have none. */
+/** Node joins repeated headers with commas; group names cannot contain one. */
 const many = (value: Headers[string]): string[] =>
   [value ?? []].flat().flatMap(text =>
     textOf(text)

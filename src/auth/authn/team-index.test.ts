@@ -1,4 +1,4 @@
-// The team index reads from the bytes of a team which parts it needs (D17, D23).
+// The team index finds the parts it needs in the bytes of a team (D17, D23).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

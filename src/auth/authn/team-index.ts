@@ -14,7 +14,7 @@ export type TeamRecord = {
   readonly users: readonly string[]
   readonly groups: readonly string[]
   readonly clusterRoles: readonly string[]
-  /** Whether its deletion is under way: then it has no members, and nobody acts as it (D18). */
+  /** Whether it is being deleted. Such a team has no members, and its keys are invalid (D18). */
   readonly isTerminating: boolean
   /** The owner and access entries of the team. */
   readonly access: string
@@ -29,14 +29,14 @@ export interface TeamIndex {
   uidOf(name: string): string | undefined
   withUsername(username: string): string | undefined
   all(): Iterable<TeamRecord>
-  /** Another number whenever a user may have come into a team or left one: what was derived for them before is stale. */
+  /** Changes whenever a user may have joined or left a team. Results for an earlier version are stale. */
   versionOf(user: string): number
   stop(): void
 }
 
 export type TeamIndexOptions = {
   readonly resources: Resources
-  /** A team as it is stored. */
+  /** The stored team. */
   readonly peek: (name: string) => Resource | undefined
   /** Called when a change may affect permissions; `roles`: because of the cluster roles of a team. `affects` absent: everybody's. */
   readonly changed: (what: { readonly roles: boolean; readonly affects?: Affects | undefined }) => void
@@ -110,7 +110,7 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
 // A team without members, whose username is its own name, affects nobody. There may be very many of them, so the
 // bytes are checked before an object is parsed.
 const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access')
-/** A label or annotation may be called so, too: only where all of them say its own name is that its username. */
+/** A label or annotation may have the same name. Only if all occurrences have the team's own name, its username is that name. */
 function hasOtherName({ json, ref }: Document): boolean {
   const text = latin1(json)
   const own = `"username":"${ref.name}"`
@@ -138,7 +138,7 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
     uid: metadata.uid ?? '',
     username: username ?? '',
     users: isTerminating ? [] : (users ?? []),
-    // Teams that were stored before such names were refused may have one (D61).
+    // Teams stored by earlier versions may have such names, which are rejected now (D61).
     groups: isTerminating ? [] : (groups ?? []).filter(name => !isReservedName(name)),
     clusterRoles: isTerminating ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
     isTerminating,
@@ -149,7 +149,7 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
 /** `onlyMembers`: the permissions of others are as before. */
 type Change = { readonly groups: boolean; readonly roles: boolean; readonly onlyMembers: boolean }
 
-/** undefined: nobody's rights are other than before. Most writes of a team are about something else. */
+/** undefined: nobody's permissions changed, as in most writes of a team. */
 function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): Change | undefined {
   const groups = !isSame(before?.groups, now?.groups)
   // A binding to a team name refers to the team with that uid (D61).
@@ -175,7 +175,7 @@ const isSame = (one: readonly string[] = [], other: readonly string[] = []) =>
 
 const maxUsers = 100_000
 
-/** By user; who is not among them has the number that everybody had last. */
+/** By user. Users without an entry have the last common version. */
 function openVersions() {
   const own = new Map<string, number>()
   let newest = 0

@@ -1,5 +1,5 @@
-// The authorizer: yes, no, or only some objects. It checks the scope of the key, then the roles of its owner, then the object itself
-// (D25–D27). Requests, reviews, admission and explanations use this one evaluator.
+// The authorizer: yes, no, or only some objects. It checks the scope of the key, then the roles of its owner, then the object itself (D25–D27).
+// Requests, reviews, admission and explanations use this one evaluator.
 
 import type { Caller, Scope } from '../../api/caller.ts'
 import type { Candidates } from '../../api/candidates.ts'
@@ -34,9 +34,9 @@ export type Verdict =
     }
 
 export interface Authorizer {
-  /** The request path's question. */
+  /** For requests. */
   authorize(caller: Caller | undefined, question: Question): Verdict
-  /** The same question for reviews and rules of kinds; `object` where it is at hand already. */
+  /** The same for reviews and rules of kinds. `object`: set if it is loaded already. */
   decide(caller: Caller | undefined, question: Question, object?: Resource | (() => Resource)): Decision
   rules(caller: Caller, namespace: string): Rules
   /** The same question about many verbs on one object. The rights of the object are evaluated once. */
@@ -48,9 +48,9 @@ export interface Authorizer {
 export type AuthorizerOptions = {
   readonly kinds: readonly Kind[]
   readonly rbac: Rbac
-  /** A stored object as it lies there, without opening what is sealed. */
+  /** A stored object without decryption. */
   readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
-  /** Likewise, those that are among candidates. */
+  /** The same, for the objects among some candidates. */
   readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
   /** The uid of a team that exists. */
   readonly teamUid: (team: string) => string | undefined
@@ -66,7 +66,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
   const kindOf = (question: Question) =>
     'path' in question ? undefined : byPlural.get(question.target.resource)?.get(question.target.group)
 
-  /** By role, or where the kind is a personal one, by a role that is all of it (D15). */
+  /** By role. For a personal kind, only by a role that allows everything on it (D15). */
   const byRole = (caller: Caller, question: Question, kind: Kind | undefined): string | undefined =>
     rbac.find(caller, question, kind?.ownerOnly && !isNew(question) ? '*' : question.verb)?.because
 
@@ -83,7 +83,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     object?: Resource | (() => Resource),
   ) => {
     if ('path' in question || !kind?.stored || !kind.rights) return undefined
-    // A create names no object.
+    // A create has no object yet.
     if (isNew(question) || !isOneObject(question, kind)) return undefined
     const there = typeof object === 'function' ? object() : (object ?? objectOf(question, kind))
     if (!there) return undefined
@@ -132,7 +132,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
       const kind = kindOf(question)
       const decision = decideWithoutObject(caller, question, kind)
       if (decision?.allowed) return { answer: 'yes', reason: decision.reason }
-      // An object that is there now says nothing of those a list or watch may find under its name at other times.
+      // An existing object says nothing about objects that a list or watch may find under its name at other times.
       if (
         caller &&
         kind &&
@@ -253,15 +253,15 @@ function listRules(grants: Iterable<{ readonly rules: readonly PolicyRule[] }>) 
 /** One more than an error lists, so that it can say that there are more. */
 const maxMissing = maxErrors + 1
 
-/** A name in every namespace stands for many objects (D26). */
+/** A name in all namespaces refers to many objects (D26). */
 const isOneObject = ({ target: { namespace, name } }: { readonly target: Target }, kind: Kind | undefined) =>
   name !== undefined && !(kind?.namespaced && namespace === '')
 
-/** A create of an object, which has no name yet that authorization could go by. */
+/** A create of an object, whose name is not known to authorization. */
 const isNew = (question: Question) =>
   question.verb === 'create' && 'target' in question && question.target.subresource === undefined
 
-/** Collections that show what may be got of them, where they may not be read whole. */
+/** Collections that are filtered for callers who may not list them as a whole. */
 function isFiltered(question: Question, kind: Kind | undefined): boolean {
   return (
     (question.verb === 'list' || question.verb === 'watch') &&

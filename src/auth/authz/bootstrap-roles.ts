@@ -1,4 +1,4 @@
-// Makes the built-in roles and bindings what they are meant to be when the server starts (D27).
+// Repairs the built-in roles and bindings when the server starts (D27).
 
 import { canonical } from '../../api/codec.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -9,7 +9,7 @@ import { ClusterRole, ClusterRoleBinding } from '../../kinds/rbac.ts'
 
 const rbac = 'rbac.authorization.k8s.io'
 
-/** Makes the built-in roles and bindings what they are meant to be; what is right already is left alone. */
+/** Creates or repairs the built-in roles and bindings. Correct ones are not written. */
 export async function repairBuiltIns(internalClient: Resources): Promise<void> {
   for (const [name, { what, rules, users = [], groups = [] }] of Object.entries(builtInRoles)) {
     const metadata = {
@@ -35,7 +35,7 @@ type Wanted = JsonObject & {
   readonly metadata: { readonly name: string; readonly labels: JsonObject; readonly annotations: JsonObject }
 }
 
-/** Rules, subjects, labels and owners are exactly those of the built-in; annotations of others stay. */
+/** Rules, subjects, labels and owners become exactly those of the built-in. Other annotations stay. */
 async function repair(internalClient: Resources, kind: Kind, wanted: Wanted): Promise<void> {
   const ref = { namespace: '', name: wanted.metadata.name }
   const there = await internalClient.get(kind, ref).then(
@@ -45,7 +45,7 @@ async function repair(internalClient: Resources, kind: Kind, wanted: Wanted): Pr
     },
   )
   if (!there) return void (await internalClient.create(kind, '', wanted, { fieldManager: 'platform' }))
-  // An earlier version let a finalizer hold one that is being deleted: it goes, and comes back whole.
+  // An earlier version allowed finalizers on built-in roles. One that is being deleted is removed and created again.
   if (there.metadata['deletionTimestamp'] !== undefined) {
     await internalClient.delete(kind, ref, { gracePeriodSeconds: 0 })
     const body = { metadata: { finalizers: null } }

@@ -1,4 +1,4 @@
-// Why: how an answer of the authorizer comes about, step by step, and what came near to allowing it (D27).
+// Explains a decision of the authorizer: its steps, and the permissions that nearly allow it (D27).
 
 import type { Caller } from '../../api/caller.ts'
 import type { Kind, Question } from '../../api/kind.ts'
@@ -21,7 +21,7 @@ export type ExplainOptions = {
   readonly keyIndex: AccessKeyIndex
   readonly kinds: readonly Kind[]
   readonly peek: (kind: Kind, ref: Ref) => Resource | undefined
-  /** Whether a key would be let in now. */
+  /** Whether a key is valid now. */
   readonly isLive: (key: AccessKey) => boolean
 }
 
@@ -29,13 +29,13 @@ export interface Explainer {
   explain(caller: Caller, question: Question): Explained
   whoCan(question: Question): readonly string[]
   permissionsOf(team: string): TeamPermissions
-  /** A user as they would come, by the groups of their live keys (D17). */
+  /** A user as a caller, with the groups of their valid keys (D17). */
   callerNamed(user: string): Caller
-  /** An owner as they would come, a team as with a key of its own; undefined: nobody, or a team that is not there. */
+  /** An owner as a caller; a team like one of its keys. undefined: no owner, or a team that does not exist. */
   callerOf(owner: OwnerRef): Caller | undefined
 }
 
-/** `uid`: which team of that name, where it is known (D61). */
+/** `uid`: of the team with that name, if known (D61). */
 export type OwnerRef = {
   readonly user?: string | undefined
   readonly team?: string | undefined
@@ -72,7 +72,7 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
       return [`member of team ${team.name} through ${via}`]
     })
 
-  /** Roles that are about the same resource, and what they grant instead. */
+  /** Roles for the same resource, with the permissions they grant instead. */
   const nearMisses = (caller: Caller, act: Act): string[] => {
     if ('path' in act) return []
     const { resource, subresource } = act
@@ -80,7 +80,7 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
     const about = (rule: PolicyRule) =>
       rule.resources?.some(one => one === '*' || words.includes(one)) &&
       rule.apiGroups?.some(one => one === act.group || one === '*')
-    // A role counts once, however many bindings grant it.
+    // Counts a role once, regardless of the number of its bindings.
     const roles = new Map<readonly PolicyRule[], string>()
     for (const { rules, role } of rbac.grants(caller, act.namespace)) roles.set(rules, role)
     const found: string[] = []
@@ -152,7 +152,7 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
 
 type Candidate = Caller & { readonly label: string }
 
-/** Everyone whom anything gives rights here or anywhere: whether it gives these is for the authorizer to say. */
+/** All users and teams with any permission. The authorizer then decides which of them have this one. */
 function* candidates(
   question: Question,
   { rbac, teams, kinds, peek }: Pick<ExplainOptions, 'rbac' | 'teams' | 'kinds' | 'peek'>,

@@ -9,14 +9,14 @@ export const maxPermissions = 100_000
 export type Comparison = {
   /** The permissions that may still be compared. */
   budget: { left: number }
-  /** Stops after so many missing ones. */
+  /** Maximum number of missing permissions to find. */
   readonly maxMissing: number
 }
 
 /** `isPartial`: the budget did not allow to compare everything. */
 export type Missing = { readonly rules: readonly PolicyRule[]; readonly isPartial: boolean }
 
-/** How many rules or permissions are compared between two looks at the clock. */
+/** Number of rules or permissions to compare between two checks of the clock. */
 const pieceOf = 32
 
 export async function missingRules(

@@ -1,4 +1,4 @@
-// Rights that come from an object itself: its owner, its access entries, what its kind says of it (D15, D23, D26).
+// Permissions from the object itself: its owner, its access entries, and the rules of its kind (D15, D23, D26).
 
 import type { Caller } from '../../api/caller.ts'
 import type { Kind, ObjectPermission, PermissionSubject } from '../../api/kind.ts'
@@ -6,7 +6,7 @@ import type { Resource } from '../../api/object.ts'
 import type { Target, VerbCheck } from '../../api/permissions.ts'
 import { teamOfGroup } from '../../kinds/team-uids.ts'
 
-/** The right that allows an act on an object, in words; undefined: none does. */
+/** The permission that allows an action on an object, as text; undefined: none. */
 export function objectRight(
   kind: Kind,
   object: Resource,

@@ -6,9 +6,9 @@ import type { PolicyRule } from '../../kinds/policy-rule.ts'
 
 export type { PolicyRule }
 
-/** Rules with what they come from, found by the resource they name and the name they are confined to. */
+/** Rules with their source, indexed by resource and by resource name. */
 export type RuleIndex<T> = {
-  /** `verb` in place of the question's own. */
+  /** `verb` replaces that of the question. */
   find(question: Question, verb?: string): Sourced<T> | undefined
   /** Whether one rule covers a permission. A wildcard is covered by a wildcard only. */
   covers(permission: Permission): boolean
@@ -192,7 +192,7 @@ export function isAbout(
 const coversPath = (pattern: string, path: string) =>
   pattern === '*' || pattern === path || (pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1)))
 
-/** A rule as Kubernetes prints it in a refusal. */
+/** A rule in the format of Kubernetes' errors. */
 export function printRule(rule: PolicyRule): string {
   const list = (name: string, words: readonly string[] | undefined) =>
     words?.length ? [`${name}:[${words.map(word => JSON.stringify(word)).join(' ')}]`] : []

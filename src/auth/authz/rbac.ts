@@ -20,7 +20,7 @@ import { isAbout, type PolicyRule, type RuleIndex } from './rbac-rules.ts'
 import { indexRoles, prepareRole } from './role-index.ts'
 import { type Holder, openRuleCache } from './rule-cache.ts'
 
-/** A role that somebody holds through a binding; `namespace` '' is everywhere. `because` says so in words. */
+/** A role that a caller has through a binding; `namespace` '' is cluster-wide. `because` explains it as text. */
 export type Grant = {
   readonly because: string
   readonly binding: string
@@ -30,18 +30,18 @@ export type Grant = {
   readonly namespace: string
 } & EffectiveRules
 
-/** `parts`: the same rules by the role that they are from, for caches. One role, unless it is aggregated. */
+/** `parts`: the same rules by their role, for caches. One role, unless it is aggregated. */
 type EffectiveRules = { readonly rules: readonly PolicyRule[]; readonly parts: readonly (readonly PolicyRule[])[] }
 
 type RoleRef = Ref & { readonly kind: string }
 
 export interface Rbac {
   readonly ready: Promise<void>
-  /** How a rule that allows it came to be held; `verb` in place of the question's own. */
+  /** The grant whose rule allows the question; `verb` replaces that of the question. */
   find(holder: Holder, question: Question, verb?: string): Grant | undefined
-  /** The rules of a holder in a namespace, with what they come from; '' is cluster-wide. */
+  /** The rules of a caller in a namespace, with their source; '' is cluster-wide. */
   index(holder: Holder, namespace: string): RuleIndex<Grant>
-  /** Everything held that counts in a namespace ('' : cluster-wide alone). */
+  /** All grants that apply in a namespace ('': only cluster-wide ones). */
   grants(holder: Holder, namespace: string): Iterable<Grant>
   /** The objects of a resource that the holder's rules allow one of these verbs on. */
   reach(
@@ -58,7 +58,7 @@ export interface Rbac {
     readonly through: string
     readonly role: RoleRef
   }>
-  /** To be called when a team changed: what was derived from it is stale. */
+  /** Call when a team changed: results derived from it are stale. */
   forget(): void
   rulesOf(kind: string, ref: Ref): readonly PolicyRule[] | undefined
   stop(): void
@@ -71,7 +71,7 @@ export type Bound = {
   readonly roleName: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
-  /** Which team a name `platform:team:<name>` in it means, by its uid (D61). */
+  /** Whether a name `platform:team:<name>` in the binding refers to the current team of that name, by its uid (D61). */
   readonly means: (name: string, teamUid: (team: string) => string | undefined) => boolean
 }
 type StoredRole = {
@@ -81,7 +81,7 @@ type StoredRole = {
 
 export type RbacOptions = {
   readonly resources: Resources
-  /** Cluster roles a team has by itself (D26). */
+  /** The cluster roles of a team (D26). */
   readonly teamRoles: (team: string) => readonly string[]
   /** The uid of a team that exists. */
   readonly teamUid: (team: string) => string | undefined
@@ -113,7 +113,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
         const slot = slotOf(kind.kind, ref)
         if (now && !isInert(now.object)) roles.set(slot, now)
         else roles.delete(slot)
-        // With the write of the role: a request of its first holder could have to index many roles at once.
+        // Indexed with the write of the role. Otherwise a request of its first user might have to index many roles.
         if (now?.object.rules && !now.object.aggregationRule) prepareRole(now.object.rules)
         compiled.clear() // any role may be part of an aggregated one
         forget()
@@ -176,7 +176,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
       })
     )
   }
-  /** `namespace` undefined: everything held anywhere. */
+  /** `namespace` undefined: grants of all namespaces. */
   function* grants({ username, groups: member }: Holder, namespace?: string): Iterable<Grant> {
     const counts = (bound: Bound, name: string) =>
       (namespace === undefined || bound.namespace === '' || bound.namespace === namespace) && bound.means(name, teamUid)
@@ -202,7 +202,7 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     }
   }
 
-  /** All that somebody holds in a namespace, in one index: made once, and again when any role or binding changes. */
+  /** All grants of a caller in a namespace, in one index. Rebuilt after any change of a role or binding. */
   const heldBy = (holder: Holder, namespace: string): RuleIndex<Grant> => {
     const spaces = ruleCache.of(holder)
     const known = spaces.get(namespace)
@@ -287,7 +287,7 @@ function readBinding(kind: Kind, object: Resource): Bound {
   }
 }
 
-/** Its own rules, or those of every cluster role its selectors pick. */
+/** The rules of the role, or of all cluster roles that its selectors match. */
 function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): EffectiveRules {
   if (kind !== ClusterRole || !object.aggregationRule) {
     const rules = object.rules ?? noRules

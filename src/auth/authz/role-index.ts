@@ -61,7 +61,7 @@ function indexOf(rules: readonly PolicyRule[]): RuleIndex<undefined> {
   return made
 }
 
-/** Stops counting where a role is large. */
+/** Stops counting when a role is large. */
 function sizeOf(rules: readonly PolicyRule[]): number {
   let size = 0
   for (const { resources, resourceNames, nonResourceURLs } of rules) {

@@ -7,7 +7,7 @@ export type Holder = { readonly username: string; readonly groups: readonly stri
 type Spaces<T> = Map<string, T>
 const maxHolders = 10_000
 
-/** All keys of one user share it: there may be very many of them. */
+/** Shared by all keys of a user, because there may be very many. */
 export function openRuleCache<T>(teamUid: (team: string) => string | undefined): {
   of(holder: Holder): Spaces<T>
   forget(): void
@@ -18,7 +18,7 @@ export function openRuleCache<T>(teamUid: (team: string) => string | undefined):
     of(holder) {
       const known = byHolder.get(holder)
       if (known) return known
-      // Written so that no name can pass for two. A team that was created again is another one (D61).
+      // An unambiguous encoding of the names. A team that was created again is a different team (D61).
       const teams = [holder.username, ...holder.groups].flatMap(group => {
         const team = teamOfGroup(group)
         return team === undefined ? [] : [teamUid(team) ?? '']

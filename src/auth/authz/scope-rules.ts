@@ -26,7 +26,7 @@ export type Act =
 
 export type Request = Target & { readonly act: Act }
 
-/** A name in an entry against a name: `*` is every one, nothing set is none. */
+/** Matches a name against a pattern: `*` matches every name, and an unset pattern none. */
 export const covers = (pattern: string | undefined, name: string | undefined): boolean =>
   pattern !== undefined && pattern !== '' && (pattern === '*' || pattern === name)
 
@@ -60,7 +60,7 @@ export function ruleMatches(rule: ScopeRule, request: Request): boolean {
   return matchesAct(rule, request.act)
 }
 
-/** A rule that names resources or namespaces is about resources, one that names paths about paths, one that names neither about all. */
+/** A rule with resources or namespaces applies to resources, a rule with paths to paths, and a rule with neither to everything. */
 function matchesAct(rule: ScopeRule, act: Act): boolean {
   const about = aboutOf(rule)
   if ('path' in act)
@@ -78,7 +78,7 @@ export const aboutOf = ({ resources, namespaces, nonResourceURLs }: ScopeRule) =
   paths: Boolean(nonResourceURLs?.length),
 })
 
-/** A wildcard only as the whole last step. */
+/** A wildcard is allowed only as the whole last segment. */
 function pathMatches(pattern: string, path: string): boolean {
   if (pattern === '*' || pattern === path) return true
   return pattern.endsWith('/*') && path.startsWith(pattern.slice(0, -1))
@@ -90,7 +90,7 @@ function resourceMatches(
 ): boolean {
   if ((rule.group ?? '') !== act.group) return false
   const isNamed = anyOr(rule.resources, pattern => wordMatches(pattern, act.resource, act.subresource))
-  // Names bind only where resources are named too; a request without a name is about every instance.
+  // Names apply only together with resources. A request without a name is about all objects.
   return (
     isNamed &&
     (!rule.resourceNames?.length ||
@@ -107,16 +107,19 @@ function wordMatches(pattern: string, resource: string, subresource: string | un
   return subresource !== undefined && (sub === '*' || sub === subresource)
 }
 
-/** Whether every request `inner` matches is surely matched by `outer`. Field by field, and strict where wildcards would need thought. */
+/**
+ * Whether `outer` surely matches every request that `inner` matches. Compares field by field, and says no in doubtful cases with
+ * wildcards.
+ */
 export function ruleCovers(outer: ScopeRule, inner: ScopeRule): boolean {
-  // Of these lists only verbs know a wildcard.
+  // Of these lists, only verbs have a wildcard.
   const within = (wide: readonly string[] | undefined, narrow: readonly string[] | undefined) =>
     !wide?.length || (narrow?.length ? narrow.every(one => wide.includes(one)) : false)
   const same = (one: unknown, other: unknown) => JSON.stringify(one ?? []) === JSON.stringify(other ?? [])
   const coversActs = (): boolean => {
     const [wide, narrow] = [aboutOf(outer), aboutOf(inner)]
     if (!wide.resources && !wide.paths) return true
-    // One that says less is about more: a rule about paths alone is not narrowed by a namespace, but widened.
+    // A rule with fewer fields applies to more. Adding a namespace to a rule for paths widens it.
     if ((narrow.resources && !wide.resources) || (narrow.paths && !wide.paths)) return false
     return (
       (narrow.resources || narrow.paths) &&

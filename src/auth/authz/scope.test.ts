@@ -1,4 +1,4 @@
-// Scopes: words are looked up as words, and a scope that passes for no wider than another opens nothing the other does not (D25).
+// Scopes: words are matched as whole words, and a narrower scope allows nothing that the wider one does not (D25).
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -88,7 +88,7 @@ const request = fc.oneof(
   }),
 ) as fc.Arbitrary<Request>
 
-/** A scope and one made from it by leaving out, or adding, a few things: near enough for both answers to be common. */
+/** A scope and a variant with a few parts removed or added, so that both results are common. */
 const pair = fc
   .tuple(scope, scope, fc.boolean())
   .map(([outer, other, isNear]) => [outer, isNear ? near(outer, other) : other] as const)

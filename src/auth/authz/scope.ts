@@ -4,7 +4,7 @@ import type { Scope, ScopeRole, ScopeSecret } from '../../api/caller.ts'
 import type { ScopeRoleName } from '../../kinds/scope-validation.ts'
 import { type Act, covers, type Request, ruleCovers, ruleMatches } from './scope-rules.ts'
 
-/** Which entry covers a request, in words a person can follow; undefined: none does. */
+/** The entry that covers a request, as text; undefined: none. */
 export function allows(scope: Scope | undefined, request: Request): string | undefined {
   if (!restricts(scope)) return 'the key has no scope'
   if (isOwnToken(request)) return 'a token within the scope of its key'
@@ -14,7 +14,7 @@ export function allows(scope: Scope | undefined, request: Request): string | und
 
 const targets = ['projects', 'spaces', 'virtualClusters', 'clusters'] as const
 
-/** Empty lists count as absent; a scope with nothing set restricts nothing. */
+/** Empty lists count as absent. A scope without any field restricts nothing. */
 export function restricts(scope: Scope | undefined): scope is Scope {
   if (!scope) return false
   return (
@@ -25,7 +25,7 @@ export function restricts(scope: Scope | undefined): scope is Scope {
 
 const isManagement = (group: string) => group === 'management.platform.sh'
 
-/** Minting a direct token needs no role: its scope is checked against the key's own. */
+/** Creating a direct-cluster token needs no role: its scope is checked against that of the key. */
 function isOwnToken({ target, act }: Request): boolean {
   return (
     target === 'Management' &&
@@ -67,13 +67,13 @@ function bySecret(scope: Scope, { target, act }: Request): string | undefined {
   return index === -1 ? undefined : `scope.secrets[${index}]`
 }
 
-/** An entry with both or neither never matches. */
+/** An entry with both or neither field never matches. */
 function placeOf({ namespace = '', project = '' }: ScopeSecret): Partial<{ resource: string; namespace: string }> {
   if (!namespace === !project) return {}
   return project ? { resource: 'projectsecrets', namespace: `p-${project}` } : { resource: 'sharedsecrets', namespace }
 }
 
-/** Streams into a container or to a port change it, whatever the HTTP method. */
+/** Streams into a container or to a port count as writes for every HTTP method. */
 const streams = ['exec', 'attach', 'portforward', 'proxy']
 
 const isRead = (act: Act): boolean =>
@@ -101,7 +101,7 @@ function entryCovers(field: (typeof targets)[number], entry: Entry, request: Req
   )
 }
 
-/** Of this API, only the ProjectSecrets of `p-<project>` belong to a project. */
+/** In this API, only the ProjectSecrets of `p-<project>` belong to a project. */
 function projectOf(request: Request): string | undefined {
   if (request.target === 'ProjectSpace' || request.target === 'ProjectVirtualCluster') return request.project
   if (request.target !== 'Management' || !('resource' in request.act)) return undefined
@@ -112,8 +112,8 @@ function projectOf(request: Request): string | undefined {
 }
 
 /**
- * The namespaces of a resource that a scope can cover at most; undefined: any. Roles and rules of a scope are not looked
- * into: a scope that has some can cover anything.
+ * The namespaces of a resource that a scope can cover; undefined: any. Does not evaluate roles and rules: a scope with these can
+ * cover anything.
  */
 export function namespacesWithin(
   scope: Scope | undefined,
@@ -195,7 +195,7 @@ function byRule(scope: Scope, request: Request): string | undefined {
   return index === -1 ? undefined : `scope.rules[${index}]`
 }
 
-/** No wider: every entry of `inner` is covered by one entry of `outer`. In doubt: wider. */
+/** Whether every entry of `inner` is covered by one entry of `outer`. Doubtful cases count as wider. */
 export function isNoWider(inner: Scope | undefined, outer: Scope | undefined): boolean {
   if (inner === outer || !restricts(outer)) return true
   if (!restricts(inner)) return false
@@ -207,7 +207,7 @@ export function isNoWider(inner: Scope | undefined, outer: Scope | undefined): b
   )
 }
 
-/** Most entries stand in both as they are. They are found by a look-up, so that two long lists cost their length and not its square. */
+/** Most entries are in both lists unchanged. A lookup finds them, so that two long lists take linear time. */
 function isEachIn<T>(
   inner: readonly T[] | undefined,
   outer: readonly unknown[] | undefined,

@@ -34,7 +34,7 @@ export async function sharedWith(
 
 type Given = { readonly verbs: readonly string[]; readonly subresources: readonly string[] }
 
-/** By ownership and access entries. Permissions of everybody, or of the members of every team, do not count. */
+/** By ownership and access entries. Permissions of everybody, or of the members of all teams, do not count. */
 function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
   const means = teamMatcher(object)
   return (kind.grants?.(object, { kind: 'team', name }) ?? []).flatMap((grant): Given[] => {

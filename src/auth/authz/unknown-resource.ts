@@ -4,12 +4,12 @@ import { didYouMean } from '../../api/did-you-mean.ts'
 import { cut } from '../../api/errors.ts'
 import type { Kind, Question } from '../../api/kind.ts'
 
-/** Verbs and resources that rules speak of and no path has: acting as others, giving rights on. */
+/** Verbs and resources that exist only in rules: impersonation and escalation. */
 const verbsBeside = ['*', 'bind', 'escalate', 'impersonate']
 const resourcesBeside = ['*', 'users', 'groups', 'uids', 'userextras', 'serviceaccounts']
 const subresourcesBeside: { readonly [resource: string]: readonly string[] } = { accessexplanations: ['others'] }
 
-/** Sentences; none where everything is known. */
+/** The problems as sentences. Empty: everything is known. */
 export function unknownIn(question: Question, kinds: readonly Kind[]): string[] {
   if ('path' in question) return []
   const { group, subresource = '' } = question.target

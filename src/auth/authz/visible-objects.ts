@@ -1,4 +1,4 @@
-// Which objects a caller can possibly see, so that a filtered list need not evaluate every stored object (D27).
+// Finds the objects that a caller may be able to see, so that a filtered list need not evaluate every stored object (D27).
 
 import type { Caller } from '../../api/caller.ts'
 import { type Candidates, editorTerm, memberTerm, nameTerm, userTerm } from '../../api/candidates.ts'
@@ -17,14 +17,14 @@ export type VisibleOptions = {
   readonly decide: (caller: Caller, question: Question, object: Resource) => Decision
 }
 
-/** Answers the candidates of a list or watch; undefined: every object of the kind. */
+/** Returns the candidates of a list or watch; undefined: every object of the kind. */
 export type Visible = (caller: Caller, kind: Kind, verb: string) => Candidates | undefined
 
 export function openVisible({ rbac, among, decide }: VisibleOptions): Visible {
   const byRights = (caller: Caller, kind: Kind, verbs: readonly string[]): Candidates | undefined => {
-    // A kind that does not say whom its objects are for cannot be indexed.
+    // A kind that does not declare its readers cannot be indexed.
     if (caller.groups.includes('system:masters') || (kind.rights && !kind.readers)) return undefined
-    // The same verbs as the authorizer asks its roles for: of a personal kind, all of them (D15).
+    // The same verbs as in the authorizer: for a personal kind, all of them (D15).
     const wantedVerbs = kind.ownerOnly ? ['*'] : verbs
     const { all, namespaces, names, refs } = rbac.reach(
       caller,
@@ -44,12 +44,12 @@ export function openVisible({ rbac, among, decide }: VisibleOptions): Visible {
     }
   }
 
-  /** Of the teams that the caller may update. */
+  /** For the teams that the caller may update. */
   const editorTerms = (caller: Caller): readonly string[] => {
     const candidates = byRights(caller, Team, ['update'])
     if (!candidates) return [editorTerm('*')]
     const editable = among(Team, candidates).filter(team => decide(caller, updateOf(team), team).allowed)
-    // A role can name a team that does not exist, and that has keys all the same.
+    // A role can name a team that does not exist but has keys.
     const names = [...candidates.refs.map(({ name }) => name), ...editable.map(({ metadata }) => metadata.name ?? '')]
     return names.map(editorTerm)
   }

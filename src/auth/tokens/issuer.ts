@@ -22,7 +22,7 @@ export type IssuerOptions = {
   /** The public base URL; known once the server listens. */
   readonly url: () => string
   readonly keys: SigningKeys
-  /** When the secret that somebody uses ends, as far as is known; undefined: never. */
+  /** The expiry of the caller's secret, if known; undefined: never. */
   readonly keyEnds: (caller: Caller) => number | undefined
   readonly now: () => number
   readonly uuid: () => string

@@ -1,4 +1,4 @@
-// The keys that tokens are signed with, followed: which one signs now, and what the issuer publishes (D31).
+// Follows the keys that sign tokens: the current one, and those that the issuer publishes (D31).
 
 import type { CryptoKey, JWK } from 'jose'
 import { importJWK } from 'jose/key/import'
@@ -9,7 +9,7 @@ import { startInformer } from '../../reconcile/informer.ts'
 
 export interface SigningKeys {
   readonly ready: Promise<void>
-  /** The key that signs now; undefined while there is none. */
+  /** The current signing key; undefined if there is none. */
   current(): Promise<{ readonly id: string; readonly private: CryptoKey } | undefined>
   /** The key set of the issuer. */
   published(): JsonObject
@@ -18,17 +18,17 @@ export interface SigningKeys {
 
 export type SigningKeysOptions = {
   readonly resources: Resources
-  /** A stored key with its private half opened. */
+  /** A stored key with its decrypted private part. */
   readonly open: (name: string) => Resource | undefined
   readonly now: () => number
   readonly failed: (error: unknown) => void
 }
 
-/** `made`: in which order, where two begin in the same second. */
+/** `made`: the order of keys that start in the same second. */
 type Kept = { readonly name: string; readonly signsFrom: number; readonly made: number; readonly jwk: JsonObject }
 
 export function openSigningKeys({ resources, open, now, failed }: SigningKeysOptions): SigningKeys {
-  /** Imported once: the names are those of objects that never change. */
+  /** Imported once, because these objects never change. */
   const imported = new Map<string, Promise<CryptoKey>>()
   const informer = startInformer({
     resources,
@@ -47,7 +47,7 @@ export function openSigningKeys({ resources, open, now, failed }: SigningKeysOpt
       if (!newest) return undefined
       const key = imported.get(newest.name) ?? importPrivate(open(newest.name))
       imported.set(newest.name, key)
-      key.catch(() => imported.delete(newest.name)) // the next one tries again
+      key.catch(() => imported.delete(newest.name)) // the next call tries again
       return { id: newest.name, private: await key }
     },
     published: () => ({ keys: [...informer.values()].map(({ jwk }) => jwk).sort(byId) as Json[] }),

@@ -1,4 +1,4 @@
-// Tokens that must not count, one by one, and what those that do say (D31, D32).
+// Direct-cluster tokens: each reason to reject one, and the claims of valid ones (D31, D32).
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
@@ -26,7 +26,7 @@ const options = {
 const base64 = (value: object | string) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-/** Signed with the right key, whatever it says. */
+/** Signs any content with the right key. */
 async function forge(header: object | string, body: object | string): Promise<string> {
   const text = `${base64(header)}.${base64(body)}`
   const jwk = await exportJWK(pair.privateKey)
@@ -121,7 +121,7 @@ test('a valid token is accepted, with its holder', async () => {
 })
 
 for (const [name, token] of Object.entries(refused))
-  test(`refused: ${name}`, async () => {
+  test(`rejected: ${name}`, async () => {
     await assert.rejects(verifyToken(token, options), (error: Error) => {
       assert.ok(error instanceof TokenError, String(error))
       assert.ok(!error.message.includes('ada') && !error.message.includes(signature), error.message)

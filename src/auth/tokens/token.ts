@@ -1,4 +1,4 @@
-// Direct-cluster tokens (D31, D32): what they say, how they are signed, and the check that gateways make of them.
+// Direct-cluster tokens (D31, D32): their claims, their signature, and their verification by gateways.
 
 import type { CryptoKey } from 'jose'
 import { compactVerify } from 'jose/jws/compact/verify'
@@ -30,7 +30,7 @@ export type Claims = {
 
 export const gatewayAudience = 'platform:direct-cluster-endpoint'
 const algorithm = 'ES256'
-/** A stock kube-apiserver sees neither scope nor revocation, so a token for it says one cluster and soon ends. */
+/** A standard kube-apiserver checks neither scope nor revocation, so a token for it names one cluster and expires soon. */
 const longestForCluster = 900
 
 /** `ttl` in seconds. */
@@ -41,7 +41,7 @@ export function audiencesOf(scope: Scope | undefined, ttl: number): readonly str
     : [gatewayAudience, `platform:cluster:${cluster}`]
 }
 
-/** The one cluster a scope names, where it says nothing else. */
+/** The only cluster that a scope names, if it names nothing else. */
 function onlyCluster(scope: Scope | undefined): string | undefined {
   const restrictions = Object.keys(withoutEmpty(scope ?? {}))
   const [cluster, ...more] = scope?.clusters ?? []
@@ -90,11 +90,14 @@ export function signToken(claims: Claims, key: { readonly id: string; readonly p
   return new SignJWT(claims as never).setProtectedHeader({ alg: algorithm, typ: 'JWT', kid: key.id }).sign(key.private)
 }
 
-/** How `signToken` begins every one, and as long as its signatures are: nothing is decoded to see that. */
+/** The start of every token of `signToken`, and the length of its signature. Recognizes a token without decoding it. */
 const begun = Buffer.from(`{"alg":"${algorithm}","typ":"JWT","kid":`).toString('base64url')
 const ours = new RegExp(`^${begun}[\\w-]+\\.[\\w-]+\\.[\\w-]{86}$`)
 
-/** Whether it looks like a direct-cluster token. No access key does by chance, so that saying so helps nobody to guess one. */
+/**
+ * Whether it looks like a direct-cluster token. No access key looks like one by chance, so an error that says so does not help to
+ * guess keys.
+ */
 export const isTokenLike = (secret: string): boolean => ours.test(secret)
 
 export type Verifying = {
@@ -105,11 +108,11 @@ export type Verifying = {
   readonly now: () => number
 }
 
-/** Seconds that clocks may be apart: for a token that is not valid yet, and for one that has expired (D73). */
+/** Allowed clock difference in seconds, for a token that is not valid yet and for one that has expired (D73). */
 const skew = 60
 export const expiryLeeway = 5
 
-/** Why a token does not count, in words that give nothing of it away. */
+/** Why a token is invalid. The message contains no part of the token. */
 export class TokenError extends Error {}
 
 /** A token with a valid signature that has expired. The audit log names its user. */
@@ -127,7 +130,7 @@ const longest = 16 * 1024
 const shape = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const known = ['alg', 'typ', 'kid']
 
-/** Throws TokenError. Everything that can be known without cryptography is looked at first. */
+/** Throws TokenError. Makes all checks without cryptography first. */
 export async function verifyToken(token: string, options: Verifying): Promise<Claims> {
   if (token.length > longest) throw new TokenError(`the token is longer than ${longest} bytes`)
   if (!shape.test(token)) throw new TokenError('the token is not a JWT: it must have three parts')
@@ -148,7 +151,7 @@ export async function verifyToken(token: string, options: Verifying): Promise<Cl
   return claims
 }
 
-/** Of a key that stands there twice nobody knows which one others read. */
+/** Rejects duplicate keys, because other parsers may read the other value. */
 function partOf(part: string, what: string): JsonObject {
   try {
     const { value, duplicates } = decode(Buffer.from(part, 'base64url'))
@@ -157,7 +160,7 @@ function partOf(part: string, what: string): JsonObject {
   throw new TokenError(`malformed token: its ${what} must be a JSON object without duplicate keys`)
 }
 
-/** Answers the id of the key. Headers that would have a key fetched or critical extensions understood are refused. */
+/** Returns the id of the key. Rejects headers that refer to other keys or to critical extensions. */
 function readHeader({ alg, typ, kid, ...rest }: JsonObject): string {
   if (alg !== algorithm) throw new TokenError(`the token is not signed with ${algorithm}`)
   if (typ !== 'JWT') throw new TokenError('the token is not of type JWT')
@@ -183,7 +186,7 @@ function readClaims(claims: JsonObject): Claims {
     typeof holder.name === 'string' &&
     (holder.scope === undefined || isObject(holder.scope))
   if (!isWhole) throw new TokenError('the token lacks a required claim, or a claim has the wrong type')
-  // A restriction that this version does not know would be lifted (D25).
+  // Ignoring an unknown restriction would lift it (D25).
   if (!isKnownScope(holder.scope))
     throw new TokenError('the scope of the token has a field that this gateway does not know; upgrade the gateway')
   return claims as unknown as Claims

@@ -17,7 +17,10 @@ import { type Principal, RejectedToken } from './principal.ts'
 import { keep, openReviewCache, type ReviewCacheOptions } from './token-review-cache.ts'
 
 export interface Credentials {
-  /** Returns at once if the credential is cached. `checkGuess` throws 429 if the address may not ask about an unknown key. Throws 401 for an invalid credential, 429 and 503 if the management API is unavailable. */
+  /**
+   * Returns at once if the credential is cached. `checkGuess` throws 429 if the address has sent too many unknown keys. Throws 401
+   * for an invalid credential, and 429 or 503 if the management API is unavailable.
+   */
   principalOf(request: Request, checkGuess?: () => void): Principal | Promise<Principal>
   /** Whether the current issuer and management API verified the principal. Otherwise it must be verified again. */
   isCurrent(principal: Principal): boolean
@@ -46,7 +49,7 @@ export function openCredentials(options: CredentialsOptions): Credentials {
       return undefined
     })
     if (!claims) return verify(token, digest, true)
-    // Its key may have gone while it was looked for.
+    // The key may have been removed during the lookup.
     if (keySet.keyChanges !== keyChanges) return verify(token, digest, isAgain)
     const principal = { ...principalIn(claims), from, generation: keyChanges }
     keep(tokens, digest, principal)

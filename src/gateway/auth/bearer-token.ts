@@ -1,4 +1,4 @@
-// The one secret a request brings: its Authorization header, once, and nothing else. credentials.ts calls it.
+// Reads the bearer token or access key from the Authorization header, which a request must have exactly once.
 
 import { unauthorized } from '../../api/errors.ts'
 import { rejectDuplicateAuthorization } from '../../serving/duplicate-authorization.ts'
@@ -10,7 +10,7 @@ const longest = 16 * 1024
 export function bearerOf(request: Request): string {
   const { headers, rawHeaders, httpVersionMajor } = request
   const { authorization } = headers
-  // Of HTTP/1.1 the listener reads no more; both are answered alike, and no cluster is shown what it would not read either.
+  // The HTTP/1.1 listener reads at most this much. HTTP/2 gets the same response, and clusters never receive larger headers.
   if (httpVersionMajor === 2 && sizeOf(rawHeaders) > longest) throw headTooLarge
   if (authorization === undefined)
     throw unauthorized(
@@ -25,14 +25,14 @@ export function bearerOf(request: Request): string {
   return secret
 }
 
-/** As nearly everybody sends it, or with more blanks and in other letters. */
+/** The usual form first; then with more spaces or other letter case. */
 function secretIn(authorization: string): string | undefined {
   if (authorization.startsWith('Bearer ') && authorization.length > 7 && !authorization.includes(' ', 7))
     return authorization.includes('\t', 7) ? undefined : authorization.slice(7)
   return /^bearer +(\S+) *$/i.exec(authorization.slice(0, longest + 8))?.[1]
 }
 
-/** Headers that were not read have no token that counts: the listener answers so for what is larger than it reads. */
+/** The response of the listener to oversized headers. It has not read them, so there is no token. */
 export const headTooLarge = unauthorized(
   'the request headers exceed 16 KiB, so the gateway did not read the bearer token: send smaller headers',
 )

@@ -1,4 +1,4 @@
-// The answers of the management API that a standalone gateway accepts: their size is limited.
+// Responses of the management API to a standalone gateway: their size is limited, and unknown scopes are rejected.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ test('an endless key set or metadata response is not read to its end', async t =
     })
 })
 
-test('an access key with a scope that this gateway does not know is refused', async t => {
+test('an access key with a scope that this gateway does not know is rejected', async t => {
   const authority = makeAuthority(Date.now())
   const { certificate: cert, key } = issueCertificate(authority, ['127.0.0.1'], Date.now())
   const scopes = ['{"networks":["10.0.0.0/8"]}', '{"projects":[{"project":"shop"}]}']

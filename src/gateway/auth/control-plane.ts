@@ -53,14 +53,14 @@ export function checkServiceFiles(config: GatewayConfig, file: string): string[]
   ]
 }
 
-/** The certificates of the CAs that are named for it. */
+/** The certificates of the configured CAs. */
 export function trustedIn(config: GatewayConfig, file: string) {
   const { issuerCa, serviceCa } = pathsOf(config, file)
   const read = (path: string | undefined) => (path ? readFileSync(path, 'utf8') : undefined)
   return { issuer: read(issuerCa), service: read(serviceCa) }
 }
 
-/** The files were looked at before. Those of CAs are read once: none is trusted that nobody has looked at. */
+/** The files were checked before. CA files are read once, so that the gateway never trusts an unchecked one. */
 export function openService(config: GatewayConfig, file: string, environment: Environment): Service {
   const { issuer = {}, service = {} } = config
   const { keyFile } = pathsOf(config, file)
@@ -75,7 +75,7 @@ export function openService(config: GatewayConfig, file: string, environment: En
         ...(ca ? { ca: { text: ca } } : {}),
         ...(keyFile ? { tokenFile: keyFile } : {}),
       },
-      // The service sends a bookmark every minute: a watch that is quiet for two has lost it.
+      // The management API sends a bookmark every minute, so a watch without data for two minutes is broken.
       { ...environment, answerWithin: 10_000, quietFor: 130_000, caIs, ...(maxBytes ? { maxBytes } : {}) },
     )
   const url = service.url ?? issuer.url ?? ''
@@ -134,7 +134,7 @@ const noCertificate: CheckContent = text => {
   }
 }
 
-/** Rejects with an ApiError where the issuer answers something else. */
+/** Rejects with an ApiError if the issuer returns anything else. */
 async function fetchJson({ fetch }: Pick<Transport, 'fetch'>, url: string, what: string): Promise<Json> {
   const response = await fetch(url, {})
   if (!response.ok)
@@ -149,14 +149,14 @@ async function fetchJson({ fetch }: Pick<Transport, 'fetch'>, url: string, what:
 
 const isUnauthorized = (error: unknown): error is ApiError => error instanceof ApiError && error.code === 401
 
-/** An error of the review says nothing about the reviewed key. */
+/** An error of the review itself does not mean that the reviewed key is invalid. */
 async function create(resources: Resources, key: string): Promise<JsonObject> {
   try {
     const { object } = await resources.create(TokenReview, '', { spec: { token: key } })
     return (object.status ?? {}) as JsonObject
   } catch (error) {
     if (error instanceof ApiError && error.code === 429) throw error
-    // Clients would take a bare 401 to be about their own key.
+    // Clients would think that a bare 401 is about their own key.
     const why = isUnauthorized(error)
       ? `it rejected the gateway's own access key; ask the operator of the gateway to replace it`
       : (error as Error).message

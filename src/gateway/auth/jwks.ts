@@ -5,15 +5,15 @@ import { importJWK } from 'jose/key/import'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 
 export interface KeySet {
-  /** Resolves once it was fetched for the first time. */
+  /** Resolves after the first successful fetch. */
   readonly ready: Promise<void>
-  /** An unknown id has the set fetched again, at most once a second, and waits for that. */
+  /** For an unknown id, fetches the set again and waits for it, at most once a second. */
   keyOf(id: string): Promise<CryptoKey | undefined>
-  /** Grows whenever a key has gone, or another one has its id: what was verified before may have been with that one. */
+  /** Grows when a key disappears or another key has its id. Earlier verifications may have used that key. */
   readonly keyChanges: number
-  /** Milliseconds since it was last fetched; infinite before that. */
+  /** Milliseconds since the last fetch; infinite before the first. */
   age(): number
-  /** Ends all fetching and logging. */
+  /** Stops fetching and logging. */
   stop(): void
 }
 
@@ -21,14 +21,14 @@ export type KeySetOptions = {
   readonly fetch: () => Promise<Json>
   readonly now: () => number
   readonly failed: (error: unknown) => void
-  /** Called whenever they were fetched. */
+  /** Called after every fetch. */
   readonly contacted?: () => void
-  /** Between two looks, in milliseconds. */
+  /** Milliseconds between fetches. */
   readonly every?: number
   readonly atMostEvery?: number
 }
 
-/** More would be no key set of ours. */
+/** A larger set is not one of ours. */
 const maxKeys = 100
 
 export function openKeySet({
@@ -64,13 +64,13 @@ export function openKeySet({
       contacted?.()
       isReady()
     } catch (error) {
-      if (!stopped) failed(error) // what is known stays
+      if (!stopped) failed(error) // keep the known keys
     }
     clearTimeout(timer)
     if (!stopped) timer = setTimeout(() => void refresh(), keys.size ? every : atMostEvery).unref()
   }
 
-  /** One at a time, and not too often, however many wait for it. */
+  /** One fetch at a time and a minimum interval, for any number of callers. */
   function refresh(): Promise<void> {
     const wait = Math.min(atMostEvery, Math.max(0, tried + atMostEvery - now()))
     refreshing ??= (wait ? new Promise<void>(resolve => setTimeout(resolve, wait).unref()) : Promise.resolve())
@@ -88,7 +88,7 @@ export function openKeySet({
     async keyOf(id) {
       const known = keys.get(id)
       if (known) return known.key
-      // An earlier fetch may return a key set that is older than the requested key.
+      // A fetch that is already running may return a key set without the requested key.
       if (isFetching) await refreshing
       if (!keys.has(id)) await refresh()
       return keys.get(id)?.key
@@ -104,7 +104,7 @@ export function openKeySet({
   }
 }
 
-/** By id. Another point under the same id is another key. */
+/** By id. A different point with the same id is a different key. */
 type Keys = Map<string, { readonly key: CryptoKey; readonly point: string }>
 
 async function readKeys(set: Json): Promise<Keys> {
@@ -112,7 +112,7 @@ async function readKeys(set: Json): Promise<Keys> {
   if (!list) throw new Error('the issuer did not return a JSON Web Key Set')
   const found: Keys = new Map()
   for (const one of list.slice(0, maxKeys)) {
-    if (!isObject(one) || !isOurs(one)) continue // other keys may be for others
+    if (!isObject(one) || !isOurs(one)) continue // keys for other purposes
     const key = (await importJWK(one as JWK, 'ES256')) as CryptoKey
     found.set(one['kid'] as string, { key, point: `${one['x']} ${one['y']}` })
   }

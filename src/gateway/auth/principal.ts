@@ -11,7 +11,7 @@ export type Principal = {
   readonly from: string
   /** The generation of the issuer's keys, or of the connection to the management API. After a change, the identity is verified again. */
   readonly generation: number
-  /** Of a token; a key has none. */
+  /** The id of a token; undefined for a key. */
   readonly jti: string | undefined
   /** For a token: when it was issued, in seconds. For a key: the number of the last revocation at the time of its review. */
   readonly issued: number
@@ -30,7 +30,7 @@ export class RejectedToken extends ApiError {
   }
 }
 
-/** `why`: where somebody said. */
+/** `why`: the reason, if known. */
 export function noLongerValid({ jti }: Principal, why?: string): ApiError {
   const what = jti === undefined ? 'access key' : 'token'
   return unauthorized(`the ${what} is no longer valid${why === undefined ? '' : `: ${why}`}`)

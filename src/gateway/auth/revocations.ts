@@ -1,4 +1,4 @@
-// Revocations (D33), followed with the ordinary informer: whether a token is still valid, and how old that knowledge is.
+// Follows revocations with an informer (D33): whether a token is still valid, and the age of that information.
 
 import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
@@ -7,7 +7,7 @@ import { startInformer } from '../../reconcile/informer.ts'
 import type { Principal } from './principal.ts'
 
 export interface Revocations {
-  /** Resolves once the first list is in. */
+  /** Resolves after the first list. */
   readonly ready: Promise<void>
   /** Why a token or key is no longer valid; undefined: it is valid. */
   revokedReason(principal: Principal): string | undefined
@@ -16,7 +16,7 @@ export interface Revocations {
    * management API knew the earlier ones. This needs no synchronised clocks.
    */
   readonly order: number
-  /** The places in that order, for one that takes over. */
+  /** The sequence numbers, for a feed that replaces this one. */
   readonly sequenceNumbers: SequenceNumbers
   /** Forgets the numbers of deleted revocations. Call it after a replaced feed with the same numbers has stopped. */
   forget(): void
@@ -39,7 +39,7 @@ export type RevocationsOptions = {
   readonly failed: (error: unknown) => void
   /** Called after every contact with the management API. */
   readonly contacted?: () => void
-  /** In the management API itself the feed is never behind. */
+  /** The feed inside the management API is never behind. */
   readonly isLocal?: boolean
   /** The feed that this one replaces: known revocations keep their numbers, new ones follow, so that principals stay comparable. */
   readonly sequenceNumbers?: SequenceNumbers
@@ -50,9 +50,9 @@ type Entry = {
   readonly jti?: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
-  /** Only those that carry this group; '': all. */
+  /** Only tokens with this group; '': all. */
   readonly carrying: string
-  /** Seconds, by name, where it is another time than `notBefore`. */
+  /** Seconds by name, if different from `notBefore`. */
   readonly since: ReadonlyMap<string, number>
   readonly tokensOnly: boolean
   readonly reason: string
@@ -63,14 +63,14 @@ type Entry = {
   order: number
 }
 
-/** Of several for the same subject, the latest time applies to tokens, and the last received one to access keys. */
+/** If several revocations have the same subject, the latest time applies to tokens, and the last received one to access keys. */
 type RevokedSubject = {
   readonly forTokens: { readonly notBefore: number; readonly reason: string }
   readonly forKeys: { readonly order: number; readonly reason: string }
 }
 type Latest = Map<string, RevokedSubject>
 type Index = { readonly keys: Latest; readonly ids: Latest; readonly users: Latest; readonly groups: Latest }
-/** By the group that tokens must carry to be concerned; '' for those that concern all. */
+/** By the group that a token must have to be affected; '' for all tokens. */
 type Indexes = ReadonlyMap<string, Index>
 
 export function openRevocations(options: RevocationsOptions): Revocations {
@@ -93,11 +93,11 @@ export function openRevocations(options: RevocationsOptions): Revocations {
     },
     changed: (_, now, before) => {
       if (before && before.uid !== now?.uid) sequenceNumbers.known.delete(before.uid)
-      // A list tells of all of them again.
+      // A new list repeats known revocations.
       if (now) now.order = (now.uid && sequenceNumbers.known.get(now.uid)) || ++sequenceNumbers.last
       if (now) sequenceNumbers.known.set(now.uid, now.order)
       indexes = undefined
-      // One look for all that comes together: a list of thousands must not cost a look each.
+      // Notifies once for several changes: a list of thousands must not cause a check each.
       if (isNotifying) return
       isNotifying = true
       setImmediate(() => {
@@ -229,7 +229,7 @@ function read({ metadata, spec = {} }: Resource): Entry {
   }
 }
 
-/** Without a time, it applies to all of them. */
+/** Without a time, the revocation applies to all tokens. */
 function secondOf(time = ''): number {
   const second = Math.floor(Date.parse(time) / 1000)
   return Number.isNaN(second) ? Number.POSITIVE_INFINITY : second

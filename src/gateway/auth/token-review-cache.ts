@@ -1,4 +1,4 @@
-// Caches reviews of access keys for seconds: one request per key, and a limited number at once.
+// Caches reviews of access keys for a few seconds: one request per key, and a limited number at a time.
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, tooManyRequests } from '../../api/errors.ts'
@@ -7,15 +7,15 @@ import type { Principal } from './principal.ts'
 export interface ReviewCache {
   /** Rejects with UnknownAccessKey, 429 or 503. */
   of(key: string, digest: string, from: From): Promise<Principal>
-  /** Reviews in flight. */
+  /** The current generation of the management API. */
   readonly generation: number
   readonly known: number
 }
 
 export type From = {
-  /** '' is not counted. */
+  /** '' is exempt. */
   readonly address: string
-  /** Throws 429 if this address may not ask about a key that was never valid here. */
+  /** Throws 429 if this address may not have further unknown keys reviewed. */
   readonly checkGuess?: (() => void) | undefined
 }
 
@@ -24,7 +24,7 @@ export type Review = (key: string) => Promise<ReviewedKey | undefined>
 export type ReviewedKey = {
   readonly caller: Caller
   readonly keyUid: string
-  /** Milliseconds until it ends, as far as is known; a duration, for clocks are apart. Absent: never. */
+  /** Milliseconds until the key expires, if known. A duration, because clocks differ. Absent: never. */
   readonly endsIn?: number | undefined
 }
 
@@ -39,7 +39,7 @@ export type ReviewCacheOptions = {
   readonly now: () => number
 }
 
-/** The one failure that may be a guess. */
+/** The only failure that may be a guess. */
 export class UnknownAccessKey extends ApiError {
   constructor() {
     super(401, 'Unauthorized', 'invalid access key: it is unknown, disabled, expired or deleted')
@@ -51,26 +51,26 @@ type Kept = { readonly answer: Promise<Principal>; readonly generation: number; 
 const maxEntries = 10_000
 const keptFor = 10_000
 const refusedFor = 2_000
-/** A rotation or a new ttl ends a secret without a revocation. Open streams learn of it after this time. */
+/** A rotation or a new ttl can invalidate a secret without a revocation. Open streams notice it after this time. */
 const reviewEvery = 30_000
 /** Concurrent reviews of unknown keys, in total and per address. Further ones get 429. */
 const maxConcurrent = 64
 const maxPerAddress = 16
-/** Keys that have counted before have as many places of their own, and wait for one: invented keys must not lock them out. */
+/** Keys that were valid before have as many slots of their own, and wait for a free one: unknown keys must not block them. */
 const maxWait = 3000
 
 export function openReviewCache(options: ReviewCacheOptions): ReviewCache {
   const { review, service = () => '', generation = () => 0, order, now } = options
   const kept = new Map<string, Kept>()
-  /** Until when. In a map of their own: invented keys must push out none that counts. */
+  /** Rejected keys with the time of their next review. A separate map, because unknown keys must not evict valid ones. */
   const refused = new Map<string, { readonly until: number; readonly generation: number }>()
-  /** Those that have counted, as far as is remembered. */
+  /** Keys that were valid before, within the size limit. */
   const validBefore = new Map<string, true>()
   const unknownKeySlots = openSlots()
   const knownKeySlots = openSlotQueue()
 
   async function requestReview(key: string): Promise<Principal> {
-    // All are taken before the question: what happens while it is answered counts as later.
+    // Read before the request: changes during the review count as later.
     const [issued, requestedAt, from, generationBefore] = [order(), now(), service(), generation()]
     const found = await review(key)
     if (generationBefore !== generation()) return requestReview(key)
@@ -127,7 +127,7 @@ function openSlots() {
   const taken = new Map<string, number>()
   let all = 0
   return {
-    /** undefined: no place is free. Otherwise how to leave. */
+    /** undefined: no free slot. Otherwise a function that releases it. */
     enter(address: string): (() => void) | undefined {
       const own = taken.get(address) ?? 0
       if (all >= maxConcurrent || (address !== '' && own >= maxPerAddress)) return undefined
@@ -151,7 +151,7 @@ function openSlotQueue() {
     const [next] = queue
     if (!next) return void taken--
     queue.delete(next)
-    next() // it has the place now
+    next() // it has the slot now
   }
   return {
     enter(): Promise<() => void> {

@@ -11,7 +11,7 @@ import { type TestContext, test } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../serving/certificate.ts'
 import { openTrust } from './upstream-trust.ts'
 
-/** A service that has revoked nothing, and two sets of keys. */
+/** A management API without revocations, and two key sets. */
 async function openService(t: TestContext) {
   const authority = makeAuthority(Date.now())
   const { certificate: cert, key } = issueCertificate(authority, ['127.0.0.1'], Date.now())
@@ -69,7 +69,7 @@ test('another CA or key set of the same issuer is a new generation, and so is th
   dropped?.drop()
   assert.ok((await believes('one')) && isNewer(before))
 
-  // The same CA and one more.
+  // The same CA and another one.
   put('ca.crt', `${authority.certificate}${makeAuthority(Date.now()).certificate}`)
   before = verifiedBy()
   looks = 0

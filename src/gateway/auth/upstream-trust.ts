@@ -13,7 +13,7 @@ import type { Principal } from './principal.ts'
 import { openRevocations, type Revocations, type SequenceNumbers } from './revocations.ts'
 
 export interface Trust {
-  /** Those of now. */
+  /** The current issuer and management API. */
   readonly issuer: () => string
   readonly service: () => Service
   /** Grows with every change: earlier results are verified again. */
@@ -22,10 +22,10 @@ export interface Trust {
   readonly ready: Promise<void>
   readonly keySet: Pick<KeySet, 'keyOf' | 'keyChanges' | 'age'>
   readonly revocations: Pick<Revocations, 'revokedReason' | 'order' | 'size' | 'age'>
-  /** Rejects if the new ones do not answer in time. undefined: nothing changed. */
+  /** Rejects if the new issuer or management API does not respond in time. undefined: nothing changed. */
   prepare(config: GatewayConfig): Promise<Change | undefined>
   stop(): void
-  /** Ends its connections, at the very end. */
+  /** Closes the connections. Call it last. */
   close(): void
 }
 
@@ -45,7 +45,7 @@ type TrustState = {
   readonly revocations: Revocations
 }
 
-/** The time for new ones to answer. */
+/** Time limit for a new issuer and management API to respond. */
 const within = 10_000
 
 export function openTrust(first: GatewayConfig, { file, io, failed, changed }: TrustOptions): Trust {
@@ -165,7 +165,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
           isReady()
           stop(before)
           current.revocations.forget()
-          // Requests in flight still get their answer.
+          // Requests in flight still get their response.
           retired.add(before.service)
           void setTimeout(within, undefined, { ref: false }).then(() => closeRetired(before.service))
           changed()
@@ -183,7 +183,7 @@ export function openTrust(first: GatewayConfig, { file, io, failed, changed }: T
   }
 }
 
-/** Whose word is not asked for any more cannot take it back either: so it does not count. */
+/** The gateway no longer gets revocations from a previous issuer or management API, so their credentials are invalid. */
 function issuerChanged({ issuer, service }: TrustState, { jti, from }: Principal): string | undefined {
   if (jti === undefined) return from === service.url ? undefined : 'the gateway now uses another management API'
   return from === issuer ? undefined : 'the gateway no longer trusts its issuer'

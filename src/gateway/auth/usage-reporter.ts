@@ -13,7 +13,7 @@ export type UsageReporterOptions = {
   readonly now: () => number
   readonly failed: (error: unknown) => void
   readonly every?: number
-  /** Milliseconds for the last of it. */
+  /** Milliseconds for the last report. */
   readonly closeWithin?: number
 }
 

@@ -1,4 +1,4 @@
-// A gateway.yaml: everything that is wrong at once, with its place; and what is right.
+// A gateway.yaml: all problems are reported together with their positions, and valid files are accepted.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

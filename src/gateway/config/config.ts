@@ -1,4 +1,4 @@
-// Reads a gateway.yaml: everything that is wrong with it at once, with line and column. bin opens what it names.
+// Reads a gateway.yaml, and reports all problems together with line and column.
 
 import { didYouMean, didYouMeanOneOf } from '../../api/did-you-mean.ts'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
@@ -10,7 +10,7 @@ import { embeddedSchema, type GatewayConfig, standaloneSchema } from './schema.t
 /** With problems, `config` contains the parts of the right type. */
 export type LoadedConfig = { readonly config: GatewayConfig; readonly problems: readonly Problem[] }
 
-/** `alone`: a gateway of its own; otherwise one that `platform serve` serves, which has its own listener, issuer and log. */
+/** `alone`: for a standalone gateway. Otherwise for the one in `platform serve`, which has its own listener, issuer and log. */
 export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConfig {
   let text: ConfigText
   try {
@@ -36,7 +36,7 @@ export function loadGatewayConfig(bytes: Uint8Array, alone: boolean): LoadedConf
           ...one,
           message: `${one.at[0]} is only for a standalone gateway; platform serve uses its own settings`,
         }
-  // The rules rely on the types; a rule that depends on a part of the wrong type is skipped.
+  // The rules rely on the types, so a rule that depends on a part of the wrong type is skipped.
   const isDoubtful = ({ at }: Finding) => findings.some(one => !one.missing && isWithin(one.at, at))
   findings.push(...checkRules((valid ?? {}) as PartialConfig).filter(one => !isDoubtful(one)))
   const config = withoutGaps(valid ?? {}) as GatewayConfig
@@ -56,7 +56,7 @@ const expected: { readonly [type: string]: string } = {
 
 type Shaping = { readonly schema: Schema; readonly at: At; readonly findings: Finding[] }
 
-/** The part of the right type; undefined: none. A list keeps the indexes of its items. */
+/** The part with the right type; undefined: none. A list keeps the indexes of its items. */
 function validPart(value: Json, { schema, at, findings }: Shaping): unknown {
   const { type = '', minimum } = schema
   const name = nameOf(at)

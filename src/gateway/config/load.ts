@@ -1,4 +1,4 @@
-// Loads a gateway.yaml and the kubeconfigs that it names, and loads them again when they change.
+// Loads a gateway.yaml and the kubeconfigs that it names, and reloads them when they change.
 
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -17,20 +17,20 @@ import type { GatewayConfig, ReachedBy } from './schema.ts'
 export type LoadedSetup = {
   readonly config: GatewayConfig
   readonly setup: Setup
-  /** Everything that it names and itself, to see when one changes. */
+  /** The file and all files that it names, to detect changes. */
   readonly files: readonly string[]
-  /** The ways into clusters and virtual clusters, by what they are called in words. */
+  /** The access to clusters and virtual clusters, by their description. */
   readonly accesses: ReadonlyMap<string, Access>
-  /** From now on it is what counts: ways into clusters that it does not know keep no connection. */
+  /** Activates this setup. Connections to clusters that it does not have are closed. */
   use(): void
 }
 
 type Environment = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
 
 export interface SetupLoader {
-  /** Throws UsageError with everything that is wrong. Ways into clusters that did not change are kept, with their connections. */
+  /** Throws UsageError with all problems. Unchanged clusters keep their connections. */
   load(): LoadedSetup
-  /** The file and those that it names, whether or not they can be used. */
+  /** The file and the files that it names, valid or not. */
   files(): readonly string[]
 }
 
@@ -160,5 +160,5 @@ function setupOf({ identity, timeouts }: GatewayConfig, found: ReadonlyMap<strin
   }
 }
 
-/** A timer that is set to more than it can count goes off at once. */
+/** Node runs a timer with a larger delay at once. */
 const millisecondsOf = (seconds: number) => Math.min(seconds * 1000, 2 ** 31 - 1)

@@ -92,7 +92,7 @@ async function userOf({ resources }: Service): Promise<string | undefined> {
     ({ object }) => (object.status as { readonly userInfo?: { readonly username?: string } }).userInfo?.username,
     () => undefined,
   )
-  // It becomes part of a command that somebody pastes.
+  // It becomes part of a command that people paste.
   return user !== undefined && /^[\w.@:-]+$/.test(user) ? user : undefined
 }
 
@@ -117,7 +117,7 @@ const impersonations = [
 const resourceName = ({ resource, subresource }: { readonly resource: string; readonly subresource?: string }) =>
   subresource ? `${resource}/${subresource}` : resource
 
-/** Whether each takes the gateway's credentials, and lets it present others. */
+/** Whether each cluster accepts the gateway's credentials and allows impersonation. */
 export async function probeClusters(
   accesses: ReadonlyMap<string, Access>,
   { file, io }: ProbeOptions,

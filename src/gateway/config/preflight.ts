@@ -18,7 +18,7 @@ import {
 } from './preflight-probes.ts'
 import type { GatewayConfig } from './schema.ts'
 
-/** Answers the exit code: 0, or 1 where only somebody cannot be reached. Throws UsageError with everything that is wrong. */
+/** Returns the exit code: 0, or 1 if a target is unreachable. Throws UsageError with all other problems. */
 export async function checkGateway(file: string, io: Io): Promise<number> {
   const { problems, setup } = await readFiles(file, io)
   const report: PreflightReport = { problems: [...problems], warnings: [], unreachable: [] }
@@ -56,7 +56,7 @@ export async function logPreflight(file: string, io: Io, log: Pick<Logger, 'warn
   for (const text of new Set([...report.unreachable, ...report.warnings])) log.warn(text)
 }
 
-/** Rejects with UsageError, all of it: what the file says, whatever of it is of the right shape, and the files it names. */
+/** Rejects with UsageError with all problems of the file and of the files it names. Checks every part that has the right shape. */
 export async function checkFiles(file: string, io: Io): Promise<void> {
   const { problems } = await readFiles(file, io)
   if (problems.length) throw new UsageError(problems)
@@ -84,7 +84,7 @@ async function readFiles(file: string, io: Io): Promise<FileCheck> {
   return { problems: [...new Set(problems)], setup }
 }
 
-/** The readable part; problems were reported already. */
+/** The readable part. Its problems were reported before. */
 function configIn(file: string): GatewayConfig {
   try {
     return loadGatewayConfig(readFileSync(file), true).config

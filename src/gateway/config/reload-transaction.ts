@@ -1,9 +1,9 @@
-// A configuration change in two phases: prepare everything, then use all of it or none.
+// A configuration change in two phases: prepare all parts, then use all of them or none.
 
 import { UsageError } from '../../host/command.ts'
 import type { GatewayConfig } from './schema.ts'
 
-/** Something that stands ready beside what it takes the place of. */
+/** A prepared part that can replace the current one. */
 export type Change = {
   /** Activates the prepared part. The previous one is kept until `done`. */
   readonly use: () => void
@@ -13,10 +13,10 @@ export type Change = {
   readonly done: () => void
 }
 
-/** `prepare` throws or rejects with UsageError, and has let go of all that it opened then. undefined: nothing of it has changed. */
+/** `prepare` throws or rejects with UsageError, after it has released everything it opened. undefined: nothing changed. */
 export type Part = { prepare(config: GatewayConfig): Change | undefined | Promise<Change | undefined> }
 
-/** All of them or none. Rejects with UsageError that says what is wrong with any of them. */
+/** Prepares all parts or none. Rejects with UsageError with the problems of all parts. */
 export async function prepareAll(parts: readonly Part[], config: GatewayConfig): Promise<Change> {
   const { ready, failures } = await prepareParts(parts, config)
   const change = asOne(ready)
@@ -25,10 +25,10 @@ export async function prepareAll(parts: readonly Part[], config: GatewayConfig):
   throw new UsageError(problemsIn(failures))
 }
 
-/** `problems`: of those that cannot be used. */
+/** `problems`: of the parts that cannot be used. */
 export type Renewal = { readonly change: Change | undefined; readonly problems: readonly string[] }
 
-/** Those that can be used. */
+/** Prepares the valid parts. */
 export async function prepareSome(parts: readonly Part[], config: GatewayConfig): Promise<Renewal> {
   const { ready, failures } = await prepareParts(parts, config)
   return { change: ready.length ? asOne(ready) : undefined, problems: problemsIn(failures) }
@@ -61,7 +61,7 @@ function asOne(changes: readonly Change[]): Change {
   }
 }
 
-/** Runs all of them; the first failure is thrown afterwards. */
+/** Runs all of them, and then throws the first error. */
 function each(works: readonly (() => void)[]): void {
   const failures: unknown[] = []
   for (const work of works)

@@ -1,4 +1,4 @@
-// How often a gateway reads its files again, and what it is left with where they, or what they are about, cannot be used.
+// How often a gateway reloads its files, and what it keeps if they are invalid or a part of them is unusable.
 
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
@@ -24,7 +24,7 @@ const alone = {
   tls: { certificate: 'tls.crt', key: 'tls.key' },
 }
 
-/** A gateway's files and what follows them, at a clock that is moved by hand. */
+/** The files of a gateway and their reloader, with a manual clock. */
 function open(t: TestContext, first: object, isAlone = false) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const directory = mkdtempSync(join(tmpdir(), 'platform-reload-'))

@@ -11,11 +11,11 @@ import type { GatewayConfig } from './schema.ts'
 export type Following = {
   readonly info: (text: string) => void
   readonly error: (text: string) => void
-  /** Rejects with UsageError: everything that is wrong with the files. */
+  /** Rejects with UsageError with all problems of the files. */
   readonly check?: () => Promise<void>
-  /** Makes ready whatever else the file is about. Rejects with UsageError, and has let go of all of it then. */
+  /** Prepares the other parts of the configuration. Rejects with UsageError, after it has released all of them. */
   readonly prepare?: (config: GatewayConfig) => Promise<Change>
-  /** The file cannot be used. Makes ready what else has changed of what is used now, as far as that can be. */
+  /** Called if the file is invalid. Prepares changed parts of the active configuration, such as renewed certificates, if they are usable. */
   readonly renew?: (config: GatewayConfig) => Promise<Renewal>
 }
 
@@ -24,7 +24,7 @@ export type FollowedSetup = {
   readonly config: GatewayConfig
   readonly current: () => Setup
   readonly reloads: Reloads
-  /** From now on what changes is used. */
+  /** Starts to apply changes. */
   follow(following: Following): void
   stop(): void
 }
@@ -32,9 +32,9 @@ export type FollowedSetup = {
 export type Reloads = {
   readonly used: number
   readonly failed: number
-  /** Since when files that cannot be used wait, in milliseconds; undefined: those that are there are used. */
+  /** Time in milliseconds since which a reload fails; undefined: the files are in use. */
   readonly failingSince: number | undefined
-  /** Whether a file has changed since it was used. */
+  /** Whether a file has changed since it was applied. */
   readonly isBehind: boolean
 }
 
@@ -42,20 +42,20 @@ const pollEvery = 1000
 /** A failed reload is retried: an issuer may have been unreachable, or an unwatched file such as a key may exist by now. */
 const retryAfter = 10_000
 
-/** Throws UsageError where the files cannot be used now. */
+/** Throws UsageError if the files are invalid. */
 export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup {
   let loaded = loader.load()
   loaded.use()
-  /** Those too that a file names which cannot be used: one of them may be what is missing. */
+  /** Includes the files that an invalid configuration names, because one of them may be missing. */
   const named = () => [...new Set([...loader.files(), ...loaded.files])]
   let files = named()
   let seen = stampsOf(files)
   let settled = seen
-  /** Of what is used now. */
+  /** The stamps of the active configuration. */
   let used = seen
   let retryAt = Number.POSITIVE_INFINITY
   let lastError = ''
-  /** The same, of the files that were named before. */
+  /** The last error of `renew`. */
   let lastRenewError = ''
   let timer: NodeJS.Timeout | undefined
   let isBusy = false
@@ -100,7 +100,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     }
   }
 
-  /** A certificate that is renewed in time must not run out because something else is wrong. */
+  /** A renewed certificate must be used even if another part is invalid, before the old one expires. */
   async function renew(following: Following): Promise<void> {
     try {
       const { change, problems = [] } = (await following.renew?.(loaded.config)) ?? {}
@@ -115,7 +115,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     }
   }
 
-  /** The last reported problem is the same. */
+  /** Logs problems that differ from the last reported ones. */
   const reportRenewErrors = (following: Following, problems: readonly string[]) => {
     const newErrors = problems.filter(one => !lastError.includes(one)).join('; ')
     if (newErrors && newErrors !== lastRenewError && !stopped)
@@ -123,7 +123,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     lastRenewError = newErrors
   }
 
-  /** An activated configuration stays active, whatever follows. */
+  /** An active configuration stays active even if the cleanup fails. */
   const cleanUp = (following: Following, work: () => void) => {
     try {
       work()
@@ -143,7 +143,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
     }
     retryAt = Number.POSITIVE_INFINITY
     isBusy = true
-    // Before any of them is read: what is written from now on is another change.
+    // Read before the files: a later write is another change.
     files = named()
     seen = stampsOf(files)
     await reload(following)
@@ -184,7 +184,7 @@ const settledStamps = (stamps: Stamps, files: readonly string[]): Stamps =>
       .map(([file = '', stamp = missing]) => [file, stamp === missing ? stampOf(file) : stamp]),
   )
 
-/** By time, size and place, which also sees the swapped links of mounted secrets. */
+/** By time, size and inode, which also detects the swapped links of mounted secrets. */
 function stampOf(file: string): string {
   try {
     const { mtimeMs, size, ino } = statSync(file)

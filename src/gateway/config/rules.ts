@@ -1,11 +1,11 @@
-// The rules of a gateway.yaml beyond its schema: unique names, spaces in known clusters, one route to each. Pure.
+// The rules of a gateway.yaml beyond its schema: unique names, spaces in known clusters, one route to each target. Pure.
 
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { isTargetName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import type { GatewayConfig, ReachedBy } from './schema.ts'
 
-/** Something wrong at a place in the value. `key`: the key is meant and not its value. `missing`: something that is not there. */
+/** A problem at a position in the value. `key`: of the key, not its value. `missing`: of something that does not exist. */
 export type Finding = {
   readonly at: At
   readonly key?: boolean
@@ -81,7 +81,7 @@ function checkTargets({ clusters = [], virtualClusters = [], spaces = [] }: Part
     const { project, cluster, namespace } = one
     named('spaces', index, { name: one.name, project, namespace })
     once('spaces', index, [project, one.name])
-    // One of those whose name is not known may be meant.
+    // The cluster may be one whose name is invalid.
     if (cluster !== undefined && !names.includes(cluster) && !names.includes(undefined))
       found.push({
         at: ['spaces', index, 'cluster'],

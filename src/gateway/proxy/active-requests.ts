@@ -1,4 +1,4 @@
-// Requests in flight: ends them when their token or key is no longer valid, or when the gateway cannot find out (D33).
+// Requests in flight: ends them when their token or key is no longer valid, or when the gateway cannot verify it (D33).
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -7,15 +7,15 @@ import { noLongerValid, type Principal } from '../auth/principal.ts'
 import type { Revocations } from '../auth/revocations.ts'
 
 export interface ActiveRequests {
-  /** Answers how to leave. */
+  /** Returns a function that removes the request. */
   enter(one: ActiveRequest): () => void
-  /** Looks at all of them; called when something was revoked, and every second for what runs out. */
+  /** Checks all requests. Called after every revocation, and every second for expiry. */
   recheck(): void
   readonly open: number
   readonly cut: number
-  /** Ends those that never end by themselves: the program is about to. */
+  /** Ends long-running requests, before a shutdown. */
   endLong(): void
-  /** Ends all of them. */
+  /** Ends all requests. */
   close(): void
 }
 
@@ -38,7 +38,7 @@ export type ActiveRequestsOptions = {
 }
 
 const recheckEvery = 1000
-/** With a look every second, what has ended is cut within five. */
+/** Together with the check every second, requests end within five seconds after their credential. */
 const renewWithin = 3000
 const retryAfter = 250
 
@@ -69,7 +69,7 @@ export function openActiveRequests({
       else cut(one, noLongerValid(one.principal))
     }
   }
-  /** The life of a key may have been made longer, by its use too; and the keys that a token was verified with may be the issuer's no more. */
+  /** The expiry of a key may have been extended, also by its use. A token's signing key may no longer belong to the issuer. */
   async function renew(one: One): Promise<void> {
     if (one.isRenewing) return
     one.isRenewing = true
@@ -117,7 +117,7 @@ export function openActiveRequests({
   }
 }
 
-/** Asks until somebody says; undefined: nobody did in time. */
+/** Retries until there is a result; undefined: not in time. */
 async function renewed({ renew }: One, isWanted: () => boolean): Promise<Principal | 'over' | undefined> {
   const late = new AbortController()
   const end = wait(renewWithin, undefined, { ref: false, signal: late.signal })

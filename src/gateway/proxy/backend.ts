@@ -5,13 +5,13 @@ import type { Upstream } from '../../transport/upstream.ts'
 import type { ConnectHttp2 } from './http2-connect.ts'
 
 export type Backend = {
-  /** In words: cluster prod. */
+  /** As text, such as `cluster prod`. */
   readonly name: string
-  /** URL without a slash at its end; may have a path. */
+  /** URL without a trailing slash; may have a path. */
   readonly server: string
-  /** Rejects with a sentence where the gateway's own credentials cannot be had. */
+  /** Rejects with a message if the gateway has no credentials of its own. */
   now(): Ready | Promise<Ready>
-  /** The cluster refused them; answers whether the next may be others. */
+  /** Call after the cluster rejected the credentials. Returns whether the next ones may differ. */
   refuse(): boolean
   /** The reason of a failed request, as text for clients. */
   why(error: Error): string
@@ -22,9 +22,9 @@ export type Ready = {
   /** Sends requests over HTTP/1.1. */
   readonly upstream: Pick<Upstream, 'send' | 'renew'>
   readonly authorization: string | undefined
-  /** Begins a connection that offers HTTP/2 first. Absent without TLS and behind a proxy. */
+  /** Opens a connection that prefers HTTP/2. Absent without TLS and behind a proxy. */
   readonly connectHttp2?: ConnectHttp2 | undefined
-  /** Aborted when the gateway reaches the cluster so no more. */
+  /** Aborted when these credentials or connections are no longer used. */
   readonly retired?: AbortSignal | undefined
 }
 
@@ -41,7 +41,7 @@ export type Timeouts = {
 
 type Failure = Error & { readonly code?: string }
 
-/** Nothing was done there, so it may be tried again. */
+/** The request had no effect, so it can be retried. */
 export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
   isAboutCertificates(error.code ?? '')
     ? withCause(error, new ApiError(502, 'BadGateway', `the TLS handshake with ${name} failed: ${why(error)}`))
@@ -52,7 +52,7 @@ export const notReached = ({ name, why }: Backend, error: Failure): ApiError =>
         }),
       )
 
-/** It said so itself. */
+/** The cluster reported that itself. */
 export const refusedUnread = ({ name }: Backend, error: Failure): ApiError =>
   withCause(
     error,
@@ -106,7 +106,7 @@ export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
     ),
   )
 
-/** The reason itself is the operator's to read: it may have paths, addresses and words of other programs in it. */
+/** The cause is only for operators: it may contain paths, addresses and messages of other programs. */
 const withCause = (cause: Error, error: ApiError): ApiError => Object.assign(error, { cause })
 
 export const redirected = ({ name }: Backend): ApiError =>

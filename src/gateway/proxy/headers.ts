@@ -6,7 +6,7 @@ import type { Principal } from '../auth/principal.ts'
 
 export type Prefixes = { readonly userPrefix: string; readonly groupPrefix: string }
 
-/** Hop by hop, ours to set, or somebody else's way to say who one is. */
+/** Hop-by-hop headers, headers that the gateway sets, and other ways to state an identity. */
 const dropped = new Set([
   'authorization',
   'proxy-authorization',
@@ -71,13 +71,13 @@ const droppedPrefixes = [
 ]
 const bearerProtocol = 'base64url.bearer.authorization.k8s.io.'
 
-/** Some servers take _ for -, so both count as one here. */
+/** Some servers treat _ as -, so both are equal here. */
 const plain = (name: string) => name.toLowerCase().replaceAll('_', '-')
 
 /** A Connection header must not remove the headers for framing and identity. */
 const notByConnection = ['content-length', 'transfer-encoding', 'host', 'authorization']
 
-/** Throws 403: acting as somebody else through a gateway is not a thing. 400: a header that hides how the request is framed. */
+/** Throws 403 for impersonation headers, which the gateway does not accept, and 400 for a header that hides the framing of the request. */
 export function checkInbound({ rawHeaders, headers: { connection } }: Request): void {
   const named = namedByConnection(connection)
   const hidden = named.size && notByConnection.find(name => named.has(name))
@@ -89,7 +89,7 @@ export function checkInbound({ rawHeaders, headers: { connection } }: Request): 
 
 type HeaderAction = 'kept' | 'dropped' | 'protocols' | 'refused'
 
-/** Names are few, and the same in every request. */
+/** A cache: there are few names, and the same in every request. */
 const headerActions = new Map<string, HeaderAction>()
 const maxCachedHeaders = 1000
 
@@ -116,7 +116,7 @@ export type Outbound = {
   readonly auditId: string
 }
 
-/** Adds name, value, name, value. Throws 403 where the cluster would take the name for one of its own. */
+/** Adds name, value, name, value. Throws 403 for a name that the cluster would treat as its own. */
 export function requestHeaders(
   headers: string[],
   { request, principal, prefixes, authorization, auditId }: Outbound,
@@ -143,7 +143,7 @@ function namedByConnection(connection: string | undefined): ReadonlySet<string> 
   return new Set(connection.split(',').map(one => plain(one.trim())))
 }
 
-/** A browser can say its bearer in no other way; it has been looked at where it counts, and stays here. */
+/** Browsers can send a bearer token only in this header. The cluster must not receive it. */
 function protocols(value: string): string[] {
   const kept = value
     .split(',')
@@ -154,7 +154,7 @@ function protocols(value: string): string[] {
 
 const made = new WeakMap<Principal, { readonly prefixes: Prefixes; readonly headers: readonly string[] }>()
 
-/** Nobody is a user or in a group of the cluster's own, except that they are authenticated (D33). */
+/** No caller has a user or group name of the cluster itself, except system:authenticated (D33). */
 function impersonation(principal: Principal, prefixes: Prefixes): readonly string[] {
   const kept = made.get(principal)
   if (kept?.prefixes === prefixes) return kept.headers
@@ -182,7 +182,7 @@ function impersonation(principal: Principal, prefixes: Prefixes): readonly strin
 
 const everyone = 'system:authenticated'
 
-/** Names travel as UTF-8, as every Go server reads them. Throws 403 for what no header can say. */
+/** Sends names as UTF-8, which Go servers expect. Throws 403 for characters that a header cannot contain. */
 function bytes(value: string): string {
   if (/[\x00-\x1f\x7f]/.test(value) || value.trim() !== value)
     throw forbiddenPath(
@@ -215,7 +215,7 @@ function isPassedOn(sent: string): boolean {
   return is
 }
 
-/** Cookies and other ways to a cluster would be taken for the gateway's: all its clusters are one place to a client. */
+/** Removes cookies and alternative services of a cluster: clients would apply them to the gateway, and so to all of its clusters. */
 export function responseHeaders(
   auditId: string,
   rawHeaders: readonly string[],

@@ -4,7 +4,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 
-/** Begins a connection. It stays the same function for as long as the gateway has the same certificates for the cluster. */
+/** Opens a connection. The function stays the same as long as the gateway has the same certificates for the cluster. */
 export type ConnectHttp2 = () => Socket
 
 const settings = { enablePush: false }
@@ -13,7 +13,7 @@ export type Opened = { readonly session: ClientHttp2Session; readonly socket: TL
 
 type ConnectTarget = { readonly server: string; readonly connectWithin: number }
 
-/** Resolves once the cluster has said how many streams it takes; undefined: it speaks HTTP/1.1 alone. */
+/** Resolves after the cluster has sent its maximum number of streams; undefined: it supports only HTTP/1.1. */
 export function openHttp2(
   connect: ConnectHttp2,
   { server, connectWithin }: ConnectTarget,
@@ -45,7 +45,7 @@ export function openHttp2(
       })
       session.on('error', fail)
       session.once('remoteSettings', ({ maxConcurrentStreams }) =>
-        // Not at once: some say goodbye in the same breath.
+        // One turn later: some servers send GOAWAY directly after their settings.
         setImmediate(() => done(maxConcurrentStreams === 0 ? undefined : session)),
       )
     })
@@ -76,13 +76,13 @@ export function startPings({ session, socket }: Opened, pingEvery: number): void
   socket.once('close', () => clearInterval(timer))
 }
 
-/** Something that the other side has to answer. */
+/** Sends a frame that the other side must acknowledge. */
 function sendPing(session: ClientHttp2Session): void {
   try {
-    // After a goodbye Node sends no ping any more, but settings; these change nothing.
+    // After GOAWAY Node sends no pings. Settings also need an acknowledgement, and these change nothing.
     if (session.closed) session.settings(settings)
     else session.ping(() => {})
   } catch {
-    // It ended in this moment, and the next look sees that.
+    // The session ended at this moment. The next check notices it.
   }
 }

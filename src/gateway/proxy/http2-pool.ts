@@ -5,44 +5,44 @@ import type { Call, ResponseHandler } from '../../transport/upstream.ts'
 import { type ConnectHttp2, type Opened, openHttp2, startPings } from './http2-connect.ts'
 import { handleResponse } from './http2-stream.ts'
 
-/** For one stream, on a connection that is open. */
+/** A slot for one stream on an open connection. */
 export interface StreamSlot {
-  /** Throws where the headers cannot be said in HTTP/2; the place is given back then. */
+  /** Throws if HTTP/2 cannot send the headers, and releases the slot. */
   send(headers: OutgoingHttpHeaders, handler: ResponseHandler): Call
-  /** Not needed after all. */
+  /** Releases an unused slot. */
   release(): void
 }
 
 export type AcquireOptions = {
   readonly server: string
-  /** Milliseconds until a connection. */
+  /** Milliseconds for connecting. */
   readonly connectWithin: number
-  /** On a new connection: the others turned out to be dead. */
+  /** Requires a new connection, because the existing ones are dead. */
   readonly isFresh: boolean
   /** Aborted when the pool must close its connections. */
   readonly retired?: AbortSignal | undefined
-  /** Nobody waits for it any more. */
+  /** Whether the client has disconnected. */
   readonly isGone?: (() => boolean) | undefined
-  /** Milliseconds between two questions whether the cluster is still there. One that does not answer until the next is gone. */
+  /** Milliseconds between pings. A connection without data until the next ping is dead. */
   readonly pingEvery?: number | undefined
 }
 
 const idleFor = 60_000
-/** Connections that closed right after they were opened. After some of them the pool uses HTTP/1.1. */
+/** Attempts whose connections closed right after opening. After that, the pool uses HTTP/1.1. */
 const maxFailedAttempts = 2
-/** A cluster may allow fewer. All that share a connection end with it, so not more either. */
+/** The cluster may allow fewer. Not more, because all streams end with their connection. */
 const maxStreams = 250
-/** Some servers take many streams that are broken off for an attack, and end all that share the connection. */
+/** Some servers treat many aborted streams as an attack, and close the connection with all streams. */
 const maxAborted = 500
 const defaultPingInterval = 20_000
-/** Of all streams together; each has 64 KiB of its own, so that one who reads slowly does not hold the others back. */
+/** For all streams together. Each stream also has its own window of 64 KiB, so that a slow reader does not delay the others. */
 const window = 4 * 1024 * 1024
 
 type Pool = {
   readonly connections: Set<SharedConnection>
-  /** undefined: there is none, or it is over already. */
+  /** Resolves with undefined if there is no connection, or it is closed already. */
   opening: Promise<SharedConnection | undefined> | undefined
-  /** The cluster does not speak HTTP/2. */
+  /** The cluster does not support HTTP/2. */
   isPlain: boolean
   isRetired: boolean
 }
@@ -63,7 +63,7 @@ export async function acquireStream(connect: ConnectHttp2, options: AcquireOptio
     })
     const opened = await pool.opening
     if (options.isFresh && opened?.hasFreeStream) return opened.take()
-    // One that others have filled was not in vain.
+    // A new connection that other requests have filled is not a failed attempt.
     if (!opened?.hasFreeStream && !opened?.streams) failedAttempts++
   }
   return undefined
@@ -139,7 +139,7 @@ class SharedConnection {
     if (this.streams === 0) this.rest()
   }
 
-  /** Nobody uses it at the moment. */
+  /** The connection is idle. */
   rest(): void {
     if (this.isOver) return void this.session.close()
     this.session.unref()

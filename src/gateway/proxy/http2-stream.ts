@@ -6,11 +6,11 @@ import { failed } from './http2-connect.ts'
 
 type StreamConnection = {
   readonly isReused: boolean
-  /** The last stream that the cluster looked at, or will: it says so when it says goodbye. */
+  /** The last stream that the cluster processes, from its GOAWAY frame. */
   readonly lastSeen: () => number
 }
 
-/** The cluster did not process the request: it has no free stream, or wants HTTP/1.1, which is the last attempt. */
+/** The cluster did not process the request: it has no free stream, or requires HTTP/1.1, which is the last attempt. */
 const refusals = [constants.NGHTTP2_REFUSED_STREAM, constants.NGHTTP2_HTTP_1_1_REQUIRED]
 
 export function handleResponse(
@@ -22,7 +22,7 @@ export function handleResponse(
   let hasAnswered = false
   let left: number | undefined
   let error: Error | undefined
-  // Node tells of a stream that was reset without an error as of one that has ended, but only when it has closed.
+  // Node reports a stream that was reset without an error like a complete one, but only after it has closed.
   let isWhole = false
   const push = stream.push.bind(stream)
   stream.push = (chunk, encoding) => {
@@ -32,7 +32,7 @@ export function handleResponse(
   stream.on('response', (headers, _flags, raw) => {
     hasAnswered = true
     const { ':status': status = 502, 'content-length': size } = headers
-    // These have no body; the length is that of what is not sent.
+    // These responses have no body. Their Content-Length is that of the omitted body.
     left = size === undefined || status === 204 || status === 304 ? undefined : Number(size)
     if (answer.isWanted) handler.head({ status, rawHeaders: withoutPseudo(raw ?? []), connection: undefined })
     // Not earlier: data that arrived together with the headers would be delivered before them.

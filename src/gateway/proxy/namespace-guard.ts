@@ -1,4 +1,4 @@
-// A space is a namespace of a cluster: discovery and what is inside that namespace pass, nothing else (D33). Pure.
+// Limits a space to discovery and to its namespace in the cluster (D33). Pure.
 
 import { forbiddenPath } from '../../api/errors.ts'
 import { describeTarget, type Route } from './routes.ts'

@@ -8,18 +8,18 @@ import { countStream } from './slow-client-timeout.ts'
 import { UpstreamError, upstreamError } from './upstream-error.ts'
 import { bodyOf, type Forwarding, hasBody, readyOf, requestOf, streamHeadersOf } from './upstream-request.ts'
 
-/** Resolves when the answer is out, or the client is gone. Rejects with an ApiError before anything was sent. */
+/** Resolves when the response is complete or the client has disconnected. Rejects with an ApiError before anything was sent. */
 export async function forward(forwarding: Forwarding): Promise<void> {
   const { exchange } = forwarding
   countStream(forwarding)
   const sent = await answerOf(forwarding)
   if (sent === undefined) return // the client disconnected
-  if (exchange.response.headersSent) return sent.drop() // it was cut and has its error already
+  if (exchange.response.headersSent) return sent.drop() // the request was ended with an error
   await sent.pass()
   if (!exchange.request.complete) exchange.request.resume() // answered early: discards the rest of the body
 }
 
-/** A cluster that is about to end refuses what it gets, on one connection after the other perhaps. Then HTTP/1.1 is tried. */
+/** A cluster that is shutting down can refuse requests on several connections. After that, HTTP/1.1 is used. */
 const maxRefused = 3
 
 /**
@@ -60,7 +60,7 @@ async function answerOf(forwarding: Forwarding): Promise<UpstreamResponse | unde
   }
 }
 
-/** `isAlone`: on no shared connection. */
+/** `isAlone`: not on a shared connection. */
 type Sending = { readonly isFresh: boolean; readonly isAlone: boolean }
 
 async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Promise<UpstreamResponse | 'gone'> {
@@ -75,7 +75,7 @@ async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Prom
 
 type Begin = (handler: ResponseHandler) => Call
 
-/** A stream gets a new connection, which shows that the cluster is there: the kernel retries on a dead one for a quarter of an hour. */
+/** A stream gets a new connection, which shows that the cluster is reachable. On a dead one, the kernel retries for a quarter of an hour. */
 function overHttp1(forwarding: Forwarding, ready: Ready, isFresh: boolean): Begin {
   const { exchange, route } = forwarding
   const request = requestOf(forwarding, ready)
@@ -106,7 +106,7 @@ async function share(forwarding: Forwarding, ready: Ready, isFresh: boolean): Pr
     try {
       return slot.send(headers, handler)
     } catch {
-      // HTTP/2 says some headers once that a client may say twice.
+      // HTTP/2 allows some headers only once that a client may repeat.
       return overHttp1(forwarding, ready, isFresh)(handler)
     }
   }

@@ -8,18 +8,18 @@ import { openReadTimeout } from './slow-client-timeout.ts'
 import type { Forwarding } from './upstream-request.ts'
 import { isJsonWatch } from './watch-error-event.ts'
 
-/** An answer that has begun. */
+/** A response that has started. */
 export type UpstreamResponse = {
   readonly status: number
-  /** Hands it on to the client. */
+  /** Relays it to the client. */
   pass(): Promise<void>
-  /** Nobody wants it. */
+  /** Discards it. */
   drop(): void
 }
 
 const short = 16 * 1024
 
-/** It comes piece by piece. */
+/** Receives the response in chunks. */
 export type ResponseRelay = UpstreamResponse & { data(chunk: Buffer): void; end(): void; broken(): void }
 
 /** Aborts the client's response if the cluster aborts its own: a partial response must not look complete. */
@@ -27,7 +27,7 @@ export function openResponseRelay(forwarding: Forwarding, head: ResponseHead, ca
   const { response } = forwarding.exchange
   let isRelaying = false
   let isPaused = false
-  /** Whether what was sent ends with a line. */
+  /** Whether the relayed data ends with a complete line. */
   let isLine = true
   /** The data that arrived with the headers; all of a small response. */
   let buffered: Buffer[] = []
@@ -93,7 +93,7 @@ export function openResponseRelay(forwarding: Forwarding, head: ResponseHead, ca
   }
 }
 
-/** A short text goes out in one piece with the head; bytes would be one more. */
+/** Sends a short text together with the headers in one write; a buffer would need a second one. */
 function endWith(response: Response, body: Buffer | undefined): void {
   if (body && body.length <= short) response.end(body.toString('latin1'), 'latin1')
   else response.end(body)

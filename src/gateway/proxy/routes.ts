@@ -9,9 +9,9 @@ import { type Exchange, isSet, type Query, type Request } from '../../serving/ex
 
 export type Route = {
   readonly target: Exclude<Target, { target: 'Management' }>
-  /** Behind the place, as sent; at least `/`. */
+  /** The path after the target, as sent; at least `/`. */
   readonly path: string
-  /** With its question mark; '' without one. */
+  /** With the question mark; '' if absent. */
   readonly query: string
   readonly act: Act
   /** Whether it is long-running: watches, followed logs, exec and the like. */
@@ -35,7 +35,7 @@ export const unknownRoute = (before = '') =>
     { details: {} },
   )
 
-/** For a listener that has other paths too. */
+/** For a listener that also has other paths. */
 export const isGatewayPath = (url: string | undefined): boolean => root.test(url ?? '')
 
 /** Throws 400 for an ambiguous path, 404 for an unknown target. */
@@ -65,14 +65,14 @@ export function routeOf({ request, path, query, method }: Exchange): Route {
 }
 
 function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: Request, path: string): void {
-  // TRACE would send the gateway's own credentials back; the others mean nothing to a cluster.
+  // TRACE would return the gateway's own credentials. Clusters do not use the other methods.
   if (!methods.has(method))
     throw new ApiError(405, 'MethodNotAllowed', `the gateway does not forward ${method} requests`)
   if (!url.startsWith('/')) throw badRequest('the request target must be a path, not a URL (absolute-form)')
   if (ambiguous.test(path) || escapes.test(path) || /[^\x21-\x7e]/.test(url))
     throw badRequest('the path has encoded slashes, dots or control characters, or non-ASCII characters')
   if (path.includes('%') && !isDecodable(path)) throw badRequest('percent-encoded bytes in the path must be UTF-8')
-  // Some servers cut a segment at its semicolon: to them `..;` is `..`.
+  // Some servers cut a segment at a semicolon, so `..;` is `..` for them.
   if (/;|%3b/i.test(path)) throw badRequest('the path has a semicolon')
   if (path.includes('//') || /\/\.\.?(\/|$)/.test(path))
     throw badRequest('the path has an empty, "." or ".." segment: send the normalized path')
@@ -81,7 +81,7 @@ function checkSpelling({ url = '', method = '', rawHeaders, httpVersionMajor }: 
     throw badRequest('the request must have one Host header')
 }
 
-/** A cluster leaves out pairs with a semicolon or a wrong escape, and of two it may take the other one. */
+/** A cluster ignores pairs with a semicolon or a wrong escape, and may use another one of two equal keys. */
 function checkQuery(query: string): void {
   if (query.includes(';') || !isDecodable(query || '?'))
     throw badRequest('the query has a semicolon, or percent-encoded bytes that are not UTF-8')
@@ -111,10 +111,10 @@ const verbs: { readonly [method: string]: readonly [named: string, all: string] 
   PATCH: ['patch', 'patch'],
   DELETE: ['delete', 'deletecollection'],
 }
-/** Of a namespace itself, though they look like something in it. */
+/** Subresources of the namespace itself, although their paths look like resources in it. */
 const ofNamespaces = new Set(['status', 'finalize'])
 
-/** As Kubernetes reads a path; what it would not take for a resource is a path. */
+/** Parses a path like Kubernetes. Everything that is not a resource is a path. */
 function actOf(method: string, path: string, query: Query): Act {
   const address = parsePath(path)
   const lower = method.toLowerCase()
@@ -142,7 +142,7 @@ function actOf(method: string, path: string, query: Query): Act {
   }
 }
 
-/** A list or watch of one name is about that name. */
+/** A list or watch that selects one name is about that name. */
 const selected = (query: Query): string =>
   /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 
@@ -154,14 +154,14 @@ function isLong(act: Act, query: Query): boolean {
   return long.has(act.subresource ?? '') || (act.subresource === 'log' && isSet(query, 'follow'))
 }
 
-/** The same, as the audit log asks it. */
+/** The same for the audit log. */
 export function questionOf({ act, path }: Pick<Route, 'act' | 'path'>): Question {
   if (!('resource' in act)) return { verb: act.verb, path }
   const { verb, ...target } = act
   return { verb, target }
 }
 
-/** The place in words. */
+/** The target as text. */
 export function describeTarget(target: Route['target']): string {
   if (target.target === 'Cluster') return `cluster ${target.cluster}`
   return target.target === 'ProjectSpace'

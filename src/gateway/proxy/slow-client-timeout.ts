@@ -5,16 +5,16 @@ import type { Exchange } from '../../serving/exchange.ts'
 import type { Forwarding } from './upstream-request.ts'
 
 export type ReadTimeout = {
-  /** The client has to take something before it is given more. */
+  /** Call when the client must read before it gets more. */
   start(): void
-  /** It did. */
+  /** Call when the client has read. */
   clear(): void
 }
 
-/** Streams are counted apart, and may be followed as slowly as anybody likes. */
+/** Streams have their own limits, and clients may read them slowly. */
 const none: ReadTimeout = { start: () => {}, clear: () => {} }
 
-/** `late`: it took too long for one piece, of some 64 KiB. */
+/** `late`: called if the client takes too long for one chunk of about 64 KiB. */
 export function openReadTimeout({ exchange, route, timeouts }: Forwarding, late: () => void): ReadTimeout {
   if (route.isLong) return none
   let timer: NodeJS.Timeout | undefined
@@ -35,10 +35,10 @@ export function openReadTimeout({ exchange, route, timeouts }: Forwarding, late:
   }
 }
 
-/** How many streams are under way on a connection by HTTP/1.1. */
+/** Number of open streams on an HTTP/1.1 connection. */
 const streams = new WeakMap<Socket, number>()
 
-/** Nothing waits in line behind it for long: it may never end. */
+/** Counts a stream. Responses behind it may have to wait forever. */
 export function countStream({ exchange, route }: Forwarding): void {
   const { socket, httpVersionMajor } = exchange.request
   if (!route.isLong || httpVersionMajor !== 1) return
@@ -47,6 +47,6 @@ export function countStream({ exchange, route }: Forwarding): void {
   exchange.onClosed(() => add(-1))
 }
 
-/** An answer that waits behind another one of its connection (pipelining) cannot be taken yet, and those before it have a pace of their own. */
+/** A pipelined response behind another one cannot be read yet, and the earlier ones have their own limits. */
 const isPipelined = ({ request, response }: Exchange) =>
   request.httpVersionMajor === 1 && response.socket === null && !streams.get(request.socket)

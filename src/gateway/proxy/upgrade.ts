@@ -1,4 +1,4 @@
-// Exec, attach and port-forward: a connection that becomes another protocol, once the cluster has agreed to it and not before.
+// Exec, attach and port-forward: switches the connection to another protocol after the cluster has accepted, never before.
 
 import type { Duplex } from 'node:stream'
 import { badRequest } from '../../api/errors.ts'
@@ -26,7 +26,7 @@ export function protocolOf({ headers, method }: Request): string {
   return wanted
 }
 
-/** Resolves when both sides are done. Rejects with an ApiError where the cluster did not agree; its connection is gone then. */
+/** Resolves when both sides are closed. Rejects with an ApiError if the cluster did not accept. Its connection is closed then. */
 export async function upgrade(upgrading: Upgrading): Promise<number> {
   const { exchange, backend, socket } = upgrading
   const wanted = protocolOf(exchange.request)
@@ -42,7 +42,7 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
     return exchange.response.statusCode
   }
   if (!answer.socket || protocolIn(head)?.toLowerCase() !== wanted.toLowerCase()) {
-    // Whatever the client sends now must not reach the cluster as if it were ours (CVE-2018-1002105).
+    // Further data from the client must not reach the cluster as a request of the gateway (CVE-2018-1002105).
     answer.socket?.destroy()
     if (status === 401) {
       backend.refuse()
@@ -56,7 +56,7 @@ export async function upgrade(upgrading: Upgrading): Promise<number> {
   return join(socket, answer.socket, { ...upgrading, head: Buffer.concat([upgrading.head, ...stopBuffering()]) }, head)
 }
 
-/** How long a client may take to read why it was refused. Closing at once, with bytes of it unread, would take the answer back. */
+/** Time for the client to read the error. Closing at once would reset the connection and lose the response. */
 const linger = 1000
 
 /** Drains a connection that was not upgraded, after its response. Only a reading socket notices that the client disconnected. */
@@ -64,7 +64,7 @@ export function closeAfterResponse(socket: Duplex): void {
   if (socket.writableEnded || socket.destroyed) return
   socket.end()
   socket.removeAllListeners('data').resume()
-  // A client that never closes its side does not keep the connection open.
+  // Closes the connection of a client that never closes its side.
   const timer = setTimeout(() => socket.destroy(), linger).unref()
   socket.once('close', () => clearTimeout(timer))
 }
@@ -90,16 +90,16 @@ function bufferEarlyData(socket: Duplex): () => readonly Buffer[] {
 
 type Answer = {
   readonly head: ResponseHead
-  /** To the cluster, if it agreed. */
+  /** The connection to the cluster, if it accepted. */
   readonly socket?: Duplex
-  /** Why it did not agree. */
+  /** The response body of a cluster that did not accept. */
   readonly body: Buffer
 }
 
 const maxRefusalBytes = 64 * 1024
 const refusalTimeout = 5000
 
-/** Resolves with the answer of the cluster. That of one that refuses is short, and not waited for long. Its connection is closed then. */
+/** Resolves with the response of the cluster. An error response is limited in size and time, and its connection is closed. */
 function agreement(upgrading: Upgrading, ready: Ready, wanted: string): Promise<Answer | 'gone'> {
   const { exchange, backend, timeouts } = upgrading
   const request = { ...requestOf(upgrading, ready), upgrade: wanted }
@@ -161,7 +161,7 @@ function relay({ exchange }: Upgrading, { status, rawHeaders, connection }: Resp
   return status
 }
 
-/** Both directions, each at the pace of who reads; when one side is gone, so is the other. */
+/** Relays both directions, each at the speed of its reader. When one side closes, so does the other. */
 function join(client: Duplex, cluster: Duplex, { exchange, head }: Upgrading, agreed: ResponseHead): Promise<number> {
   exchange.response.detachSocket(client as never)
   const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${protocolIn(agreed)}`]

@@ -6,7 +6,7 @@ import type { Forwarding } from './upstream-request.ts'
 
 export class UpstreamError extends Error {
   readonly reported: Error
-  /** The connection had been used before, and nothing came of this request. */
+  /** The request was sent on a reused connection, and there was no response. */
   readonly isStale: boolean
   readonly isRefused: boolean
   constructor(reported: Error, { isStale = false, isRefused = false }: Partial<FailureInfo> = {}) {
@@ -17,7 +17,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** A closed connection did not deliver the request. If it was aborted at that moment, the cluster may have received a write. */
+/** A closed connection did not deliver the request. If it closed at that moment, the cluster may have received a write. */
 export function upstreamError({ exchange, backend }: Forwarding, error: Error, how: FailureInfo): UpstreamError {
   if (how.isRefused) return new UpstreamError(refusedUnread(backend, error), how)
   const isHarmless = !how.isConnected || (how.isStale && exchange.method === 'GET')

@@ -1,4 +1,4 @@
-// A request as a cluster gets it: its address, its headers and its body. proxy.ts and upgrade.ts send it.
+// Builds the request for a cluster: path, headers and body.
 
 import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
 import { PassThrough, type Readable } from 'node:stream'
@@ -41,7 +41,7 @@ function headersOf({ exchange, principal, prefixes, backend }: Forwarding, { aut
 
 const pathOf = ({ backend, route }: Forwarding) => `${addressOf(backend.server).pathname}${route.path}${route.query}`
 
-/** The request over HTTP/1.1. Throws 400 where a character could end a line early. */
+/** The request over HTTP/1.1. Throws 400 if a character could end a line early. */
 export function requestOf(forwarding: Forwarding, ready: Ready): Omit<UpstreamRequest, 'body'> {
   const headers = headersOf(forwarding, ready)
   const path = pathOf(forwarding)
@@ -54,12 +54,15 @@ export function requestOf(forwarding: Forwarding, ready: Ready): Omit<UpstreamRe
   return { method: request.method ?? 'GET', path, headers, connectWithin: forwarding.timeouts.connect }
 }
 
-/** The same in HTTP/2. HEAD and what has a body go otherwise. undefined: as text it would be refused, so it goes there. */
+/**
+ * The same for HTTP/2, except HEAD and requests with a body. undefined: HTTP/1.1 would reject these headers, so the caller uses it
+ * to report the error.
+ */
 export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingHttpHeaders | undefined {
   const headers = headersOf(forwarding, ready)
   const { host, protocol } = addressOf(forwarding.backend.server)
   const path = pathOf(forwarding)
-  // Node does not check: HTTP/2 carries what would be the end of a line elsewhere.
+  // Node does not check this: HTTP/2 can carry characters that end a line in HTTP/1.1.
   if (offTheLine.test(path) || headers.some(text => offTheLine.test(text))) return undefined
   const sent: { [name: string]: string | string[] } = {
     ':method': forwarding.exchange.request.method ?? 'GET',
@@ -75,7 +78,7 @@ export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingH
   return { ...sent, [sensitiveHeaders]: ['authorization'] }
 }
 
-/** Everything but tabs and what can be printed. */
+/** Everything but tabs and printable characters. */
 const offTheLine = /[^\t\x20-\x7e\x80-\xff]/
 
 type Address = { readonly [part in 'pathname' | 'protocol' | 'host']: string }
@@ -90,7 +93,7 @@ function addressOf(server: string): Address {
   return address
 }
 
-/** HTTP/2 may have a body without saying how long it is. */
+/** An HTTP/2 request may have a body without a Content-Length. */
 export function hasBody(request: Request): boolean {
   const { headers } = request
   if (headers['transfer-encoding'] !== undefined) return true
@@ -100,8 +103,8 @@ export function hasBody(request: Request): boolean {
 }
 
 /**
- * A stream of its own: undici destroys the body of a request that fails, and the client's connection has to stay.
- * Node ends an HTTP/2 request whose stream was reset as if it were whole.
+ * A separate stream: undici destroys the body of a failed request, and the client's connection must stay open. Node ends an HTTP/2
+ * request whose stream was reset as if it were complete.
  */
 export function bodyOf(request: Request): Readable {
   const { stream } = request as { stream?: { readonly closed: boolean } }

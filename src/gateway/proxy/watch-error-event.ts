@@ -8,14 +8,14 @@ import type { ResponseHead } from '../../transport/upstream.ts'
 import type { Route } from './routes.ts'
 
 export type WatchErrorEvent = {
-  /** Ends the answer with a line; false: it is at no place for one. Absent: it takes none at all. */
+  /** Ends the response with a line. False: the response is not at the end of a line. Absent: the response is not a watch. */
   endWith?: (line: string) => boolean
 }
 
 /** Aborts the connection of a client that does not read it in time. */
 const takeWithin = 500
 
-/** False: it has to be broken off. */
+/** False: the caller must abort the response. */
 export function sendWatchError({ endWith }: WatchErrorEvent, exchange: Exchange, why: ApiError): boolean {
   const event = { type: 'ERROR', object: statusOf(why) }
   if (why.code !== 401 || !endWith?.(`${JSON.stringify(event)}\n`)) return false
@@ -24,7 +24,7 @@ export function sendWatchError({ endWith }: WatchErrorEvent, exchange: Exchange,
   return true
 }
 
-/** Whether it is a watch in lines of JSON. */
+/** Whether the response is a watch in lines of JSON. */
 export function isJsonWatch({ act }: Route, { status, rawHeaders }: ResponseHead): boolean {
   if (act.verb !== 'watch' || status !== 200) return false
   const headers = new Map<string, string>()

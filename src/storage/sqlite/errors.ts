@@ -41,7 +41,7 @@ const advices: { readonly [code: number]: string } = {
   15: 'retry when that process has ended',
 }
 
-/** Why a file could not be looked at though nothing may be wrong with what is in it, and what to do; undefined: it is another failure. */
+/** Why a file is inaccessible although its content may be intact, and what to do. undefined: another failure. */
 export function unavailableReason(error: unknown): string | undefined {
   const advice = advices[codeOf(error) & 0xff]
   return advice && `${describeError(error)}: ${advice}`
@@ -71,8 +71,8 @@ export function unusableError(file: string, error: unknown): unknown {
 }
 
 /**
- * A COMMIT that could not write all of its pages did nothing: the mark of a commit is on the last one. After a failed
- * fsync, or anything unforeseen, pages may or may not be on the disk, and only reading back can tell.
+ * A COMMIT that could not write all of its pages had no effect, because the commit mark is on the last page. After a failed fsync or
+ * an unexpected error, the pages may or may not be on disk. Only reading the file shows which.
  */
 export function hadNoEffect(error: unknown): boolean {
   const code = codeOf(error)

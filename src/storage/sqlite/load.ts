@@ -1,4 +1,4 @@
-// Reads a database file into a replica when a server starts: the newest state, and the history that watches resume from.
+// Loads a database file into the watch cache at start: the newest state, and the history that watches resume from.
 
 import { Buffer } from 'node:buffer'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,8 +11,8 @@ import { readMeta, sumOfRow } from './schema.ts'
 import { SLOTS } from './table.ts'
 
 /**
- * Many rows as one: their fields as JSON and their texts end to end. Row by row takes twice as long, and a buffer
- * per text a quarter more memory. A buffer is freed when its last text is superseded, hence few texts per buffer.
+ * Combines many rows into one: their fields as JSON, and their texts concatenated. Row by row takes twice as long, and a buffer per
+ * text takes a quarter more memory. A buffer is freed when its last text is superseded, so each has few texts.
  */
 const chunkWith = (sum: string) => `
   SELECT json_group_array(json_array(id, bucket, namespace, name, previous, gap, time, ifnull(length(text), 0), ${sum})),
@@ -23,8 +23,8 @@ type Fields = readonly [number, string, string, string, number, number, number, 
 const maxListed = 5
 
 /**
- * Read on the main thread: the objects are needed there, and nothing else happens before they are. `isChecked`: throws where a record is
- * damaged; nobody is shown it, and no write makes it look right. Files of the first format have nothing to check by.
+ * Runs on the main thread, which needs the objects and has nothing else to do yet. `isChecked`: throws if a record is damaged, so
+ * that no client sees it and no write hides it. Files of the first format have no checksums.
  */
 export function loadLog(file: string, watchCache: WatchCache, isChecked = false): void {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
@@ -85,7 +85,7 @@ function loadRow(row: Fields, text: Buffer, watchCache: WatchCache, floor: numbe
   }
 }
 
-/** One string for all the objects that repeat it. */
+/** Shares one string among all objects that repeat it. */
 function shared(word: string, words: Map<string, string>): string {
   const known = words.get(word)
   if (known !== undefined) return known

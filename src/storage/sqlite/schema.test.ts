@@ -1,4 +1,4 @@
-// Files of every format there was, opened by today's program: nothing is lost on the way, and no step is taken back.
+// Opens files of every earlier format: the migration loses nothing, and an interrupted one continues.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -18,7 +18,7 @@ after(() => {
   for (const directory of scratch) rmSync(directory, { recursive: true, force: true })
 })
 
-/** A data directory with a file as the program of that format left it. */
+/** A data directory with a file of that format. */
 function copyOf(format: number): string {
   const directory = mkdtempSync(join(tmpdir(), 'platform-format-'))
   scratch.push(directory)
@@ -27,7 +27,7 @@ function copyOf(format: number): string {
 }
 
 const buckets = ['teams', 'sharedsecrets', 'ownedaccesskeys', 'secretversions', 'clusterroles', 'clusterrolebindings']
-/** Everything that is there, to the byte. */
+/** The complete contents, byte for byte. */
 const contents = (directory: string) => {
   const store = readStored(directory)
   return buckets.flatMap(bucket =>
@@ -101,7 +101,7 @@ test('a file of a newer format is rejected with the required format, and unchang
   db.close()
 })
 
-/** So many rows more, in the way of format 1. */
+/** Adds rows in format 1. */
 function grow(file: string, rows: number): void {
   const db = new DatabaseSync(file)
   const { top } = db.prepare('SELECT max(id) AS top FROM log').get() as { top: number }

@@ -34,7 +34,7 @@ export type FormatOptions = {
   readonly stepped?: (rows: number) => void
 }
 
-/** Makes the tables of an empty file, brings an older one up to date, and refuses a newer one. */
+/** Creates the tables of an empty file, migrates an older one, and rejects a newer one. */
 export function bringUpToDate(db: DatabaseSync, { stepped = () => {} }: FormatOptions = {}): void {
   const tables = db.prepare('SELECT count(*) AS count FROM sqlite_schema').get() as { count: number }
   if (tables.count === 0) inTransaction(db, () => makeTables(db))

@@ -1,4 +1,4 @@
-// The SQLite engine in processes that are killed, and on disks that refuse to write.
+// The SQLite engine with killed processes, and with disks that fail to write.
 
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
@@ -23,7 +23,7 @@ async function open(options: SqliteOptions): Promise<SqliteStore> {
   opened.push(store)
   return store
 }
-/** A process of its own that prints what it acknowledges; `code` finds `store`, `put` and `say`. */
+/** A child process that prints what it acknowledges. `code` can use `store`, `put` and `say`. */
 function child(file: string, code: string, command = [process.execPath]) {
   const source = `
     import { openSqliteStore } from ${JSON.stringify(new URL('./store.ts', import.meta.url).href)}
@@ -92,7 +92,7 @@ describe('sqlite: crashes', () => {
   })
 })
 
-/** Fills the disk, checks the refusal, frees space with `free`, and waits for the store to recover by itself. */
+/** Fills the disk, checks the rejection, frees space with `free`, and waits for the store to recover by itself. */
 const fillAndRecover = (free: string) => `
   import fs from 'node:fs'
   import { execFileSync } from 'node:child_process'
@@ -116,7 +116,7 @@ const fillAndRecover = (free: string) => `
   await reopened.close()
   process.exit()`
 
-describe('sqlite: disks that refuse', () => {
+describe('sqlite: disks that fail to write', () => {
   const expectRecovery = async (lines: AsyncIterator<string>, first: RegExp) => {
     const said: string[] = []
     for await (const line of { [Symbol.asyncIterator]: () => lines }) said.push(line)
@@ -125,7 +125,7 @@ describe('sqlite: disks that refuse', () => {
   }
 
   const canLimit = spawnSync('prlimit', ['--version']).status === 0
-  test('a file that may not grow: unavailable, nothing half-written, recovers by itself', {
+  test('a file size limit: unavailable, nothing half-written, recovers by itself', {
     skip: !canLimit,
   }, async () => {
     const file = scratch()

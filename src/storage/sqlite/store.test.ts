@@ -1,4 +1,4 @@
-// Runs the store suite on the SQLite engine, and what only a file can get wrong: restarts, crashes, full disks, two servers.
+// Runs the store suite on the SQLite engine, and tests what only a file has: restarts, crashes, full disks, two servers.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -211,7 +211,7 @@ describe('sqlite: state after a failed write', () => {
 })
 
 describe('sqlite: a COMMIT whose outcome is unclear', () => {
-  /** A database whose COMMIT fails as after a bad fsync, once, having happened or not. */
+  /** A database with one COMMIT that fails like a bad fsync, with or without effect. */
   const faulty = (happens: boolean) => (file: string) => {
     const db = new DatabaseSync(file)
     const exec = db.exec.bind(db)

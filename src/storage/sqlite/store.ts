@@ -1,4 +1,4 @@
-// The engine that keeps everything in one SQLite file: acknowledged means fsynced, reads never wait for the disk.
+// The SQLite engine: everything in one file. It acknowledges commits after an fsync, and reads never wait for the disk.
 
 import { Buffer } from 'node:buffer'
 import { closeSync, openSync } from 'node:fs'
@@ -14,24 +14,24 @@ import { loadLog, loadTimes } from './load.ts'
 import type { Row, Times } from './table.ts'
 import { openSqliteThread, type SqliteThread, ThreadLostError } from './thread.ts'
 
-/** Hears why writes have begun to fail, once, and undefined when they work again. */
+/** Called once with the reason when writes start to fail, and with undefined when they work again. */
 export type ReportFailure = (failure: string | undefined) => void
 
 export type SqliteOptions = {
   readonly file: string
   readonly now?: () => number
   readonly history?: HistoryBounds
-  /** How often a failing disk is tried again. */
+  /** Interval between retries of a failing disk. */
   readonly probeMs?: number
   readonly reportFailure?: ReportFailure | undefined
-  /** How the thread is started: tests make it fail in ways that a disk rarely does. */
+  /** Starts the thread. Tests replace it to simulate rare failures. */
   readonly openThread?: typeof openSqliteThread
 }
 
 export type SqliteStore = Store & {
-  /** How many commits were acknowledged, and in how many transactions: what group commit saves. */
+  /** Number of acknowledged commits and of their transactions; the difference shows the effect of group commit. */
   stats(): { readonly commits: number; readonly transactions: number }
-  /** The side table of D19: what it held when the store was opened, and how it is written. */
+  /** The side table of D19: its content when the store was opened, and a function to write it. */
   readonly times: { readonly loaded: ReadonlyMap<string, number>; save(times: Times): Promise<void> }
 }
 
@@ -44,7 +44,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   let opening: SqliteThread | undefined
   let loaded: Map<string, number>
   try {
-    // Made here and not by SQLite, so that nobody else can read it; its companions take over the mode.
+    // Created here and not by SQLite, so that only the owner can read it. SQLite uses the same mode for its other files.
     closeSync(openSync(file, 'a', 0o600))
     opening = await openThread({ file, settle: false })
     loadLog(file, watchCache, true)
@@ -59,7 +59,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   let failure: string | undefined
   let probing: NodeJS.Timeout | undefined
   let closing: Promise<void> | undefined
-  /** While it is set, nobody knows whether the last batch happened, and nothing new is taken. */
+  /** While this is set, the outcome of the last batch is unknown, and the store accepts no commits. */
   let reopening: Promise<void> | undefined
   let compacted = thread.floor
   const counts = { commits: 0, transactions: 0 }
@@ -98,7 +98,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       const reason = error instanceof Error ? error.message : String(error)
       fails(reason)
       if (error instanceof ThreadLostError) await reopen()
-      // A thread that was lost may have done it: the file knows.
+      // A lost thread may have written the batch. Only the file shows that.
       if (thread.revision < batch.revision) throw new StoreError('unavailable', reason)
     }
     counts.transactions++
@@ -130,7 +130,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   async function compactFile(): Promise<void> {
     compacted = watchCache.floor
     await thread.call({ type: 'compact', floor: compacted }).catch((error: Error) => {
-      // Asked again with the next thousand: a compaction that failed once must not be the last.
+      // Retried with the next thousand revisions, because a compaction can fail once.
       compacted = thread.floor
       if (!(error instanceof ThreadLostError)) fails(error.message)
     })
@@ -189,7 +189,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   }
 }
 
-/** The texts of a batch one after the other in one piece of memory, which is handed to the thread without a copy. */
+/** The texts of a batch in one buffer, which is transferred to the thread without a copy. */
 function rowsOf({ events }: Batch): { rows: Row[]; slab: Uint8Array<ArrayBuffer> } {
   const rows: Row[] = []
   const size = events.reduce((sum, event) => sum + (event.type === 'deleted' ? 0 : event.entry.text.length), 0)

@@ -1,7 +1,7 @@
-// The database file: its tables and all statements that write to it. It runs in the storage thread, where waiting for the disk blocks nothing else.
+// The database file: its tables and all statements that write to it. Runs in the storage thread, so that disk waits block nothing else.
 //
-// The log is all there is: a row a key and commit, in order, with the value's text written once. The newest row of a
-// key is its state. A row says which revision of its key it supersedes, so compaction finds what to delete without an index.
+// The log is the only table of objects: one row per key and commit, in order. The newest row of a key is its state. A row names the
+// revision of its key that it supersedes, so compaction finds rows to delete without an index.
 
 import { DatabaseSync } from 'node:sqlite'
 import { sumOf } from '../checksum.ts'
@@ -9,7 +9,7 @@ import { MAX_OPS } from '../commit-queue.ts'
 import { hadNoEffect } from './errors.ts'
 import { bringUpToDate, type LogRow, sumOfRow, writeMeta } from './schema.ts'
 
-/** `text`: how many bytes of the batch's slab are this row's; 0 for a deletion, whose text is its predecessor's. */
+/** `text`: the number of bytes of this row in the batch's slab; 0 for a deletion, which has the text of its predecessor. */
 export type Row = {
   readonly revision: number
   readonly slot: number
@@ -21,9 +21,9 @@ export type Row = {
   readonly text: number
 }
 export type RowBatch = { readonly rows: readonly Row[]; readonly slab: Uint8Array; readonly time: number }
-/** Another text for the row of a key at a revision. */
+/** A replacement text for the row of a key at a revision. */
 export type Text = Pick<Row, 'revision' | 'bucket' | 'namespace' | 'name' | 'gap'> & { readonly text: Uint8Array }
-/** A time of `undefined` forgets the id. */
+/** A time of `undefined` removes the id. */
 export type Times = readonly (readonly [id: string, time: number | undefined])[]
 
 /** Thrown when a COMMIT failed but may have taken effect. The table is closed; reopen it to find out. */
@@ -35,18 +35,18 @@ export type Table = {
   readonly floor: number
   append(batch: RowBatch): void
   saveTimes(times: Times): void
-  /** Puts other texts into rows that are there; a row that is not is passed over. */
+  /** Replaces the texts of existing rows. Missing rows are skipped. */
   replace(texts: readonly Text[]): void
-  /** A tiny real write. */
+  /** Writes something tiny to test the disk. */
   probe(): void
-  /** Deletes what the next thousand revisions up to `floor` superseded. */
+  /** Deletes rows that the next thousand revisions up to `floor` superseded. */
   compact(floor: number): void
-  /** Copies the write-ahead log into the database when it has grown: after an answer, so that none waits for it. */
+  /** Copies a large write-ahead log into the database. Runs after a reply, so that no reply waits for it. */
   tidy(): void
   close(): void
 }
 
-/** A row's id is its revision and its slot in the commit: the log's order is the table's own, without an index. */
+/** The id of a row contains its revision and its slot in the commit. So the table is in log order, without an index. */
 export const SLOTS = MAX_OPS
 
 const STEP = 1000
@@ -54,7 +54,7 @@ const TIDY_PAGES = 4000
 
 export type TableOptions = {
   readonly file: string
-  /** Demand that everything in the file is on the disk before anything is read from it: after an unclear COMMIT. */
+  /** Syncs everything in the file to disk before reading it, after a COMMIT with an unknown outcome. */
   readonly settle?: boolean
   readonly open?: (file: string) => DatabaseSync
 }
@@ -164,7 +164,7 @@ function prepare(db: DatabaseSync, settle: boolean): void {
   if (settle && readNumber(db, 'PRAGMA wal_checkpoint(TRUNCATE)') !== 0) throw new Error('the database is busy')
 }
 
-/** Some errors have rolled back already; a rollback that fails leaves nothing that a COMMIT could still write. */
+/** Some errors have rolled back already. If the rollback itself fails, no COMMIT can write anything either. */
 function rollback(db: DatabaseSync): void {
   if (db.isTransaction) db.exec('ROLLBACK')
 }

@@ -5,11 +5,11 @@ import { dirname, extname } from 'node:path'
 import { type Transferable, Worker } from 'node:worker_threads'
 import type { Answer, Ready, Request, WorkerData } from './worker.ts'
 
-/** The thread ended before it answered: whether the request happened, only the file knows. */
+/** The thread ended before it replied. Only the file shows whether the request had an effect. */
 export class ThreadLostError extends Error {}
 
 export type SqliteThread = Ready & {
-  /** Resolves when the request is durable. Rejects with the reason when nothing of it happened, or ThreadLostError. */
+  /** Resolves when the request is durable. Rejects with the reason if it had no effect, or with ThreadLostError. */
   call(request: Request, transfer?: readonly Transferable[]): Promise<void>
   close(): Promise<void>
 }

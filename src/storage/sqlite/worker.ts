@@ -12,7 +12,7 @@ export type Request =
   | { readonly type: 'compact'; readonly floor: number }
   | { readonly type: 'close' }
 
-/** To everything but `close`, which is answered by the thread's end. `error`: why nothing of the request happened. */
+/** The reply to every request except `close`, which ends the thread. `error`: why the request had no effect. */
 export type Answer = { readonly id: number; readonly error?: string }
 export type Ready = { readonly revision: number; readonly floor: number }
 export type WorkerData = { readonly file: string; readonly settle: boolean }
@@ -21,7 +21,7 @@ if (parentPort !== null) serve(parentPort, workerData as WorkerData)
 
 function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
   const table = openTable(data)
-  /** Compactions wait their turn behind everything else, and are done in small steps. */
+  /** Compactions run in small steps, after all other requests. */
   const compactions: { id: number; floor: number }[] = []
 
   function perform(request: Request): void {
@@ -66,7 +66,7 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
     if (compactions.length > 0) setImmediate(compactOn)
   }
 
-  /** Whatever hinders it now, the next commits find out and say so; the write-ahead log only grows meanwhile. */
+  /** Ignores failures: the next commits report them, and until then the write-ahead log only grows. */
   function tidy(): void {
     try {
       table.tidy()

@@ -1,5 +1,4 @@
-// Requests of one user that make the server look at many objects afterwards: watches, followers, dependents. Each stays within the limit of
-// the prover.
+// Requests of one user that cause work on many objects: watches, followers, dependents. Each stays within the limit of the prover.
 
 import { judge, pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
@@ -73,7 +72,7 @@ export const crowdRows: { readonly [what: string]: Row } = {
 
 type Owner = { readonly name: string; readonly uid: string }
 
-/** The longest piece of several works, with what they set off. */
+/** The longest piece of several operations, including their effects. */
 async function problemOf(works: readonly (() => Promise<unknown>)[]): Promise<string | undefined> {
   let longest = 0
   for (const work of works) {
@@ -98,7 +97,7 @@ function ask(system: System, method: string, url: string, body?: unknown, type =
   return system.ask({ method, url, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
 }
 
-/** Watches, controllers and the garbage collector take turns of their own. */
+/** Watches, controllers and the garbage collector run in later turns of the event loop. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 500; turn++) await new Promise(setImmediate)
 }

@@ -1,4 +1,4 @@
-// Writes that once stalled the server in the checks of what they grant. rows.ts lists them with the others.
+// Writes that once stalled the server during the checks of their grants. rows.ts lists them.
 
 import { judge } from './limits.ts'
 import type { Row } from './rows.ts'
@@ -87,7 +87,7 @@ export const grantRows: { readonly [what: string]: Row } = {
   'a role of 96,000 permissions that its author has in parts': async system => {
     const author = await user(system, 'author')
     await bind(author, roleAuthor)
-    // Rules about the same resources that cover nothing.
+    // Rules for the same resources that do not cover them.
     const near = many(480, at => ({ verbs: ['other'], apiGroups: [`group-${at % 48}`], resources: words(50) }))
     await bind(author, near)
     for (const at of [0, 1]) {

@@ -1,4 +1,4 @@
-// Runs the cost prover in a process of its own: nothing else uses its main thread, and its sources may have a bug. load-proofs.ts and seeded-bugs.ts call it.
+// Runs the cost prover in a separate process, so that nothing else uses its main thread, and its sources can have a seeded bug.
 
 import { join } from 'node:path'
 import { exec } from '../../support/exec.ts'

@@ -1,16 +1,16 @@
-// The two limits of the cost prover, and how one request is measured against them.
+// The two limits of the cost prover, and the measurement of a request against them.
 
 import { slowness } from '../../support/cpu-time.ts'
 import { type Cost, measure } from './meter.ts'
 import type { System } from './system.ts'
 
-/** Milliseconds of CPU time on the main thread without a break, on the reference machine of cpu-time.ts. */
+/** Milliseconds of uninterrupted CPU time on the main thread, on the reference machine of cpu-time.ts. */
 const longestPiece = 50
-/** How much more CPU time twice the size may take. */
+/** Maximum growth of CPU time for twice the size. */
 const mostGrowth = 2.5
-/** Below so many milliseconds on the reference machine, most of the time is not the body's. */
+/** Below this many milliseconds on the reference machine, most of the time does not depend on the body. */
 const small = 8
-/** Garbage collection and other work of the machine only ever add time, so the best of a few counts. */
+/** Garbage collection and other load only add time, so the best of a few measurements counts. */
 const tries = 5
 
 export type Input = {
@@ -39,7 +39,7 @@ export async function judge(
     // so only a limit that seems to be exceeded is scaled.
     const slower = slowness()
     const problem = problemOf(less, found, slower)
-    // By far too long is too long in any try.
+    // A result far above the limit needs no further measurement.
     if (!problem || more.length === tries || found.longest > 4 * longestPiece * slower) return { whole: found, problem }
   }
 }
@@ -53,7 +53,10 @@ const best = (costs: readonly Cost[]): Cost => ({
 export const pieceProblem = ({ longest }: Cost): string | undefined =>
   longest > longestPiece && longest > longestPiece * slowness() ? `${longest.toFixed(0)} ms without a break` : undefined
 
-/** The clock of the CPU may have steps of several milliseconds: of the half, the mean counts, or a short one would make it look steep. */
+/**
+ * The CPU clock may have steps of several milliseconds. So the mean of the half counts, because a single short one would look like
+ * steep growth.
+ */
 function problemOf(less: readonly Cost[], { total, longest }: Cost, slower = 1): string | undefined {
   if (longest > longestPiece * slower) return `${longest.toFixed(0)} ms without a break`
   const half = less.reduce((sum, one) => sum + one.total, 0) / less.length

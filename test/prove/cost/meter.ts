@@ -19,7 +19,7 @@ export async function measure(work: () => Promise<unknown>): Promise<Cost> {
     const now = cpu()
     const stretch = now - last
     longest = Math.max(longest, stretch)
-    // A turn in which nothing happens costs a little as well.
+    // A turn without work also takes a little time.
     if (stretch > idle) total += stretch
     last = now
     if (!isOver) setImmediate(look)

@@ -1,4 +1,4 @@
-// Writes objects in Kubernetes' protobuf envelope, by the table that the server reads them with.
+// Writes objects in Kubernetes' protobuf envelope, with the table that the server uses for reading.
 
 import { isObject, type Json, type JsonObject } from '../../../src/api/object.ts'
 import { messages } from '../../../src/http/protobuf.ts'
@@ -6,7 +6,7 @@ import { messages } from '../../../src/http/protobuf.ts'
 type Shape = (typeof messages)[string]
 type Type = Shape[number][1]
 
-/** undefined: the server reads no such message. Fields that the message does not have are left out. */
+/** undefined: the server does not read this message. Fields that the message does not have are left out. */
 export function writeProtobuf(object: JsonObject): Buffer | undefined {
   const { apiVersion, kind } = object as { apiVersion: string; kind: string }
   const shape = messages[`${apiVersion} ${kind}`]

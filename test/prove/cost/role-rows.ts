@@ -1,4 +1,4 @@
-// Requests of users with very large roles, which once stalled the server. rows.ts lists them with the others.
+// Requests of users with very large roles, which once stalled the server. rows.ts lists them.
 
 import { judge } from './limits.ts'
 import type { Row } from './rows.ts'
@@ -58,7 +58,7 @@ export const roleRows: { readonly [what: string]: Row } = {
 
 const secrets = { apiGroups: ['management.platform.sh'], resources: ['sharedsecrets'] }
 
-/** A rule with 1,000 names of its own. */
+/** A rule with 1,000 distinct names. */
 const named = (role: number, rule: number) => ({
   verbs: ['get'],
   ...secrets,

@@ -1,4 +1,4 @@
-// Requests that once stalled the server: each is refused now, or stays within the limits of the prover. With its fix reverted, it fails (cost-bugs.ts).
+// Requests that once stalled the server. Now it rejects them or handles them within the limits. With its fix reverted, each fails (cost-bugs.ts).
 
 import { crowdRows } from './crowd-rows.ts'
 import { countDecryptions } from './decryptions.ts'
@@ -97,12 +97,12 @@ async function ask(system: System, method: string, url: string, body: unknown, t
   return system.ask({ method, url, headers: headersOf(system.adminKey, type), body: bytes })
 }
 
-/** Waits until all effects of a request have run: watches take their events in turns of their own. */
+/** Waits until all effects of a request have run: watches handle their events in later turns of the event loop. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
 }
 
-/** A server that stores so many must also change them at little cost. One that refuses them is measured refusing. */
+/** A server that stores this many objects must also change them cheaply. If it rejects them, the rejection is measured. */
 function storedThenPatched(count: number, make: (count: number) => object): Row {
   return async system => {
     const store = async (size: number) => {

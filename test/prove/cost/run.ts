@@ -1,5 +1,5 @@
-// The cost prover: one request of a signed-in user costs the main thread no more than its size is worth, and never long without a break.
-// It covers every kind, every way to write it and every field that can be stretched, and bodies that are costly by their shape.
+// The cost prover: the cost of one request of a signed-in user is in proportion to its size, and it never blocks the main thread for long.
+// It covers every kind, every kind of write and every field that can grow, and bodies with costly shapes.
 
 import type { Kind } from '../../../src/api/kind.ts'
 import { kinds } from '../../../src/kinds/index.ts'
@@ -10,18 +10,18 @@ import { openSystem } from './system.ts'
 import { collection, named, target, type Way, ways } from './write-requests.ts'
 
 export type Finding = { readonly what: string; readonly problem: string }
-/** `longest`: milliseconds of CPU time without a break. */
+/** `longest`: milliseconds of uninterrupted CPU time. */
 type Measured = { readonly what: string; readonly longest: number }
 export type Proof = {
   readonly measured: number
-  /** The worst first. */
+  /** Sorted by cost, highest first. */
   readonly worst: readonly Measured[]
   readonly findings: readonly Finding[]
 }
 
 const mostWorst = 20
 
-/** `chosen`: which of all inputs to measure. */
+/** `chosen`: selects the inputs to measure. */
 export async function proveCost(chosen: (what: string) => boolean = () => true): Promise<Proof> {
   const system = await openSystem()
   const findings: Finding[] = []
@@ -60,7 +60,7 @@ export function* targets(): Generator<Input> {
     }
 }
 
-/** `chosen` gets a field and a kind of write, each of which yields several inputs. */
+/** `chosen` gets a field and a kind of write, each of which has several inputs. */
 export function* inputs(chosen: (what: string) => boolean): Generator<Pair> {
   for (const { what, make } of shapes) if (chosen(what)) yield { what, half: make(0.5), whole: make(1) }
   for (const kind of written)
@@ -71,16 +71,16 @@ export function* inputs(chosen: (what: string) => boolean): Generator<Pair> {
       }
 }
 
-/** At the limit of the field, at twice as much, which the server refuses, and at as much as a body can hold. */
+/** At the limit of the field, at twice the limit, which the server rejects, and at the maximum size of a body. */
 function* stretched(what: string, kind: Kind, { most, inBody, make }: Stretch, way: Way): Generator<Pair> {
   const at = (count: number) => way.request(kind, make(Math.floor(count)))
   const whole = at(most)
-  // Protobuf has fewer fields than the schema: a body that does not grow says nothing.
+  // Protobuf has fewer fields than the schema. A body that does not grow measures nothing.
   if (!whole || whole.body.length === at(most / 2)?.body.length) return
   yield { what: `${what}, at its limit`, half: at(most / 2), whole }
   const double = at(most * 2)
   if (double) yield { what: `${what}, beyond its limit`, half: undefined, whole: double }
-  // The library that writes YAML in blocks takes seconds for bodies of this size; YAML in one line is as much to read.
+  // The library that writes block YAML takes seconds for bodies of this size. Flow YAML is as costly to read.
   if (inBody <= most * 2 || way.name === 'create by YAML in blocks') return
   const body = at(inBody)
   if (body) yield { what: `${what}, as much as a body holds`, half: at(inBody / 2), whole: body }

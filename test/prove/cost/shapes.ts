@@ -14,10 +14,10 @@ const many = <T>(count: number, make: (at: number) => T) =>
 const deep = (levels: number, inside: string) => `${'{"a":'.repeat(levels)}${inside}${'}'.repeat(levels)}`
 const pointer = (levels: number) => '/a'.repeat(levels)
 const limits = { values: 45_000, bytes: 3_000_000, operations: 9_900, levels: 96, segments: 59_000 }
-/** So many operations with deep pointers are within the limit of segments. */
+/** This many operations with deep pointers are within the limit of segments. */
 const deepOperations = limits.segments / (limits.levels + 2)
 
-/** Texts that are read as the value of a field that no schema knows. */
+/** Values of a field that no schema has. */
 const texts: { readonly [what: string]: (share: number) => string } = {
   'a list of small values': share => JSON.stringify(many(limits.values * share, () => 0)),
   'far more small values than a body may hold': share => JSON.stringify(many(1_400_000 * share, () => 0)),

@@ -1,4 +1,4 @@
-// Tests for slices of the cost prover. `npm run prove` runs it whole.
+// Tests for slices of the cost prover. `npm run prove` runs all of it.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -18,7 +18,7 @@ export function proveSlices(slices: { readonly [what: string]: RegExp }): void {
     })
 }
 
-/** Runs rows, each on a server of its own. */
+/** Runs rows, each on its own server. */
 export function proveRows(rows: { readonly [what: string]: Row }): void {
   describe('requests that once stalled the server', () => {
     for (const [what, row] of Object.entries(rows))

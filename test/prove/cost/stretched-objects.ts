@@ -1,11 +1,11 @@
-// Objects of every kind in which one list, map or text is stretched: to the limit of its schema, and to that of a body.
+// Objects of every kind with one large list, map or text: at the limit of its schema, and at that of a body.
 
 import type { Kind } from '../../../src/api/kind.ts'
 import { wholeSchema } from '../../../src/api/metadata-schema.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/api/object.ts'
 import type { Schema } from '../../../src/api/schema.ts'
 
-/** `make(count)`: the object with so many items, members or characters there. */
+/** `make(count)`: the object with this many items, members or characters. */
 export type Stretch = {
   readonly path: string
   /** The limit of the schema. */
@@ -15,7 +15,7 @@ export type Stretch = {
   make(count: number): JsonObject
 }
 
-/** A text has no limit of its own; a stored object has one (D72). */
+/** A text has no limit of its own, but a stored object has one (D72). */
 const longestText = 1_000_000
 /** Below the limits of a body (3 MiB, 50,000 values), because the rest of the object counts, too. */
 const bodyCharacters = 3_000_000
@@ -72,7 +72,7 @@ function* places(schema: Schema, path: readonly string[]): Generator<Place> {
   for (const [name, property] of Object.entries(schema.properties ?? {})) yield* places(property, [...path, name])
 }
 
-/** The smallest value of a schema, another one for every number. */
+/** The smallest value of a schema, different for every number. */
 function item(schema: Schema, at: number): Json {
   if (schema.enum) return schema.enum[at % schema.enum.length] as string
   if (schema.format === 'byte') return 'aGk='

@@ -7,7 +7,7 @@ import { pathOf } from '../../../src/api/paths.ts'
 import type { Input } from './limits.ts'
 import { writeProtobuf } from './protobuf.ts'
 
-/** undefined: the kind is not written in this way. */
+/** undefined: the kind cannot be written in this way. */
 export type Way = { readonly name: string; request(kind: Kind, object: JsonObject): Input | undefined }
 
 /** The object that patches are sent to. */
@@ -61,7 +61,7 @@ export const ways: readonly Way[] = [
   },
 ]
 
-/** Any version but the right one is a conflict, once the object was read and checked. */
+/** Any other version is a conflict, after the object was read and checked. */
 const replacing = (kind: Kind, object: JsonObject) => {
   const whole = named(kind, object, target)
   return JSON.stringify({ ...whole, metadata: { ...(whole['metadata'] as JsonObject), resourceVersion: '1' } })

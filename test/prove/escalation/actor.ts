@@ -1,4 +1,4 @@
-// The actor of the next step: one of the attackers' secrets, sometimes impersonating somebody else. The generators of steps build on it.
+// The actor of the next step: one of the attackers' secrets, sometimes with impersonation.
 
 import type { Credential, Principal } from './credentials.ts'
 import type { Stage } from './generator-context.ts'
@@ -18,7 +18,7 @@ export type Actor = {
 export function chooseActor({ chance, prover, enabled }: Stage): Actor | undefined {
   const { coalition, credentials, rights } = prover
   const alive = [...coalition].filter(one => credentials.endOf(one) !== undefined)
-  // A secret that no longer works is tried once in a while.
+  // Sometimes tries a secret that no longer works.
   const secret = chance.is(0.97) ? chance.any(alive) : chance.any([...coalition])
   if (secret === undefined) return undefined
   const credential = credentials.of(secret)
@@ -29,7 +29,7 @@ export function chooseActor({ chance, prover, enabled }: Stage): Actor | undefin
     atoms.flatMap(({ verb, resource: on, name }, index) =>
       verb === 'impersonate' && on === resource && hasBit(bits, index) ? [name] : [],
     )
-  // Acting as somebody without the right to it is tried, too.
+  // Also tries impersonation without permission.
   const users = allowed('users')
   const wanted = users.length ? users : chance.is(0.03) ? [...names.users, administrator] : []
   const user = chance.any(wanted)
@@ -46,7 +46,7 @@ export function bitsOf({ prover }: Stage, { credential, principal }: Actor): Bit
 }
 
 export const isScoped = ({ credential }: Actor): boolean => credential?.scope !== undefined
-/** Whether what the actor uses ends by itself. */
+/** Whether the actor's credential expires by itself. */
 export const isBounded = ({ credential }: Actor): boolean =>
   credential !== undefined && credential.end !== Number.POSITIVE_INFINITY
 
@@ -71,7 +71,7 @@ export function stepOf({ chance }: Stage, { secret, as }: Actor, { query = [], .
   }
 }
 
-/** Whatever is done while acting as somebody else counts as that danger, if as no other. */
+/** A step with impersonation counts as that attack, unless it counts as another. */
 export const tagged = ({ as }: Actor, danger: Family | undefined): { danger?: Family } =>
   danger ? { danger } : as ? { danger: 'impersonation' } : {}
 
@@ -86,14 +86,14 @@ const pools: { readonly [plural: string]: readonly string[] } = {
   rolebindings: names.bindings,
 }
 
-/** The names and namespaces that objects of a kind have. */
+/** The names and namespaces of objects of a kind. */
 export const namesOf = ({ plural }: KindInfo): readonly string[] => pools[plural] ?? []
 export const namespacesOf = (kind: KindInfo): readonly string[] =>
   !kind.namespaced ? [''] : kind === kinds.ProjectSecret ? names.projects : names.namespaces
 
-/** Generated names and those of mirrors are nobody's target, so that a seed means the same on every run. */
+/** Steps never target generated names and those of mirrors, so that a seed always gives the same run. */
 export const isInPool = ({ kind, name }: Known): boolean => namesOf(kind).includes(name) || name === builtIn
 
-/** Kinds whose names others still mean after an object is gone. */
+/** Kinds whose names are still referenced after an object is deleted. */
 export const reborn = (kind: KindInfo): Family | undefined =>
   kind === kinds.Team ? 'team-names' : kind === kinds.SharedSecret ? 'secret-names' : undefined

@@ -11,7 +11,7 @@ import { administrator, names } from './universe.ts'
 
 export function administer(stage: Stage): Step | undefined {
   const { coalition, credentials } = stage.prover
-  // Attackers without a key that works would do nothing any more.
+  // Attackers without a valid key could do nothing.
   if (![...coalition].some(one => credentials.endOf(one) !== undefined)) return giveBack(stage)
   return stage.chance.weighted<(stage: Stage) => Step | undefined>([
     [8, restore],
@@ -47,7 +47,7 @@ const known: readonly KindInfo[] = [
   kinds.RoleBinding,
 ]
 
-/** Creates an object under a name of the pools that is free. */
+/** Creates an object under an unused name of the pools. */
 function restore(stage: Stage): Step | undefined {
   const { chance, prover } = stage
   const free = known
@@ -59,7 +59,7 @@ function restore(stage: Stage): Step | undefined {
   return stepOf(stage, { ...at, method: 'create', body, what: 'creation' })
 }
 
-/** Names that come back are a danger of their own. */
+/** Reused names are an attack of their own. */
 function isTouched({ enabled }: Stage, kind: KindInfo): boolean {
   const danger = reborn(kind)
   return danger === undefined || enabled.has(danger)
@@ -70,7 +70,7 @@ const inPool = (all: readonly Known[]) => all.filter(({ kind, name }) => namesOf
 function takeAway(stage: Stage): Step | undefined {
   const { chance, prover } = stage
   const kind = chance.pick(known.filter(one => isTouched(stage, one)))
-  // Attackers without rights have nothing to begin with: theirs are taken away more rarely.
+  // Attackers without permissions have nothing to start with, so these are revoked less often.
   const isSpared = ({ name }: Known) => /^(hat|agg|b2)/.test(name) && chance.is(0.8)
   const found = chance.any(inPool(prover.model.of(kind)).filter(one => !isSpared(one)))
   return found && stepOf(stage, { ...found, method: 'delete', what: 'deletion' })
@@ -84,7 +84,7 @@ function editTeam(stage: Stage): Step | undefined {
   return stepOf(stage, { ...team, method: 'merge', body, what: 'members' })
 }
 
-/** Takes an object away from those it was shared with, or from its owner. */
+/** Removes the access entries of an object, and sometimes makes the administrator its owner. */
 function unshare(stage: Stage): Step | undefined {
   const { chance, prover } = stage
   const kind = chance.pick([kinds.SharedSecret, kinds.SharedSecret, kinds.ProjectSecret, kinds.Team])
@@ -94,7 +94,7 @@ function unshare(stage: Stage): Step | undefined {
   return stepOf(stage, { ...found, method: 'merge', body, what: 'access' })
 }
 
-/** Rewrites an object as it is, or with a new note: a chance to mean the current teams. */
+/** Rewrites an object unchanged or with a new note, which may update its team references. */
 function edit(stage: Stage): Step | undefined {
   const { chance, prover } = stage
   const found = chance.any(inPool(prover.model.of(chance.pick(known))))
@@ -102,7 +102,7 @@ function edit(stage: Stage): Step | undefined {
   const visible = visibleOf(found.object)
   const next: Obj = { ...visible, metadata: { ...visible.metadata, annotations: { note: String(chance.below(100)) } } }
   const method = chance.pick(['update', 'merge', 'apply'] as const)
-  // A replacement without data would take it away.
+  // A replacement without data would remove the data.
   if (method === 'update' && found.kind.shared && found.kind !== kinds.Team) return undefined
   return stepOf(stage, { ...found, method, body: bodyOf(method, visible, next, found.kind), what: 'a note' })
 }
@@ -122,7 +122,7 @@ function switchKey(stage: Stage): Step | undefined {
   return key && stepOf(stage, { ...key, method: 'merge', body, what: 'the disabled flag' })
 }
 
-/** A key for somebody; run.ts hands those of attackers to them. */
+/** A key for a user; run.ts gives it to the attackers if the user is one. */
 function giveKey(stage: Stage): Step | undefined {
   const { chance, prover } = stage
   const name = names.keys.findLast(one => !prover.model.get(kinds.OwnedAccessKey, '', one))

@@ -1,4 +1,4 @@
-// Steps that make credentials: new access keys, rotations and tokens.
+// Steps that create credentials: new access keys, rotations and tokens.
 
 import { type Actor, isBounded, isInPool, stepOf, tagged } from './actor.ts'
 import { typos } from './aspects/keys.ts'
@@ -23,7 +23,7 @@ export function rotate(stage: Stage, actor: Actor): Step | undefined {
   const { chance, prover, enabled } = stage
   const all = prover.model.of(kinds.OwnedAccessKey).filter(isInPool)
   const own = all.filter(one => actor.principal && prover.rights.may(actor.principal, rotationOf(one.name)))
-  // Keys that act with groups of others are worth more.
+  // Keys with groups of others are more useful.
   const strong = own.filter(one => one.object.spec?.groups?.length)
   const key = chance.is(0.4) && strong.length ? chance.pick(strong) : chance.any(chance.is(0.9) ? own : all)
   if (!key) return undefined
@@ -41,7 +41,7 @@ function dangerOfRotation(actor: Actor, { object: { spec = {} } }: Known): Famil
   return isBounded(actor) ? 'lifetime' : 'token-overlap'
 }
 
-/** The maximum number of the attackers' secrets: every one is checked after every change. */
+/** Maximum number of the attackers' secrets, because each is checked after every change. */
 const mostSecrets = 14
 
 export function makeKey(stage: Stage, actor: Actor): Step | undefined {

@@ -1,4 +1,4 @@
-// Steps that only look: objects, lists, lists of earlier times, earlier versions of secrets, in every form the server writes.
+// Steps that only read: objects, lists, older lists, and earlier versions of secrets, in every format.
 
 import { type Actor, isInPool, namespacesOf, stepOf } from './actor.ts'
 import type { Stage } from './generator-context.ts'

@@ -1,4 +1,4 @@
-// The next step of an attacker: mostly a request that it may send, with a body that asks for a little more.
+// The next step of an attacker: mostly an allowed request with a body that asks for slightly more.
 
 import {
   type Actor,
@@ -40,12 +40,12 @@ export function attack(stage: Stage): Step | undefined {
 
 type Target = { readonly kind: KindInfo; readonly namespace: string; readonly name: string; readonly verb: string }
 
-/** Something that the actor may do with one of these verbs, by kind first, so that no kind drowns the others. */
+/** An object on which the actor has one of these verbs. Chooses the kind first, so that frequent kinds do not dominate. */
 function chooseTarget({ chance, holds = noBits() }: Stage, verbs: readonly string[]): Target {
   if (chance.is(0.9)) {
     const open = atoms.filter((one, index) => one.sub === '' && verbs.includes(one.verb) && hasBit(holds, index))
     const plurals = [...new Set(open.map(one => one.resource))].filter(one => byPlural.has(one))
-    // Everybody has keys to write; other rights are rarer and worth more.
+    // Everybody can write keys. Other permissions are rarer and more interesting.
     const rarer = plurals.filter(one => one !== 'ownedaccesskeys')
     const plural = chance.any(chance.is(0.7) && rarer.length ? rarer : plurals)
     const atom = chance.any(open.filter(one => one.resource === plural))
@@ -56,7 +56,7 @@ function chooseTarget({ chance, holds = noBits() }: Stage, verbs: readonly strin
   return { kind, namespace: chance.pick(namespacesOf(kind)), name: '', verb: chance.pick(verbs) }
 }
 
-/** JSON is YAML as well: the server reads a body by what its sender calls it. */
+/** JSON is also YAML: the server parses a body by its content type. */
 const yaml = { headers: { 'content-type': 'application/yaml' } }
 
 function change(stage: Stage, actor: Actor): Step | undefined {
@@ -74,7 +74,7 @@ function change(stage: Stage, actor: Actor): Step | undefined {
   const method = target.verb === 'update' ? 'update' : patch
   const visible = visibleOf(found.object)
   const { next, what, danger } = mutate(stage, found, visible, isScoped(actor))
-  // A replacement needs the version that it is based on; a patch may name it.
+  // A replacement needs the resourceVersion; a patch may have it.
   const isPinned = method !== 'update' && chance.is(0.2)
   const body = bodyOf(method, isPinned ? unpinned(visible) : visible, next, kind)
   const sub = kind.shared && chance.is(0.04) ? 'status' : ''

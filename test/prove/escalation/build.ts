@@ -1,4 +1,4 @@
-// A new world: people with few rights, objects that share names, and what each chosen danger needs to be possible.
+// Builds a new world: users with few permissions, objects with shared names, and the prerequisites of each chosen attack.
 
 import { accessEntry, draft, groupSubject, owner, scope, smallRule, subject, userSubject } from './drafts.ts'
 import type { Stage } from './generator-context.ts'
@@ -87,13 +87,13 @@ async function buildSecrets(stage: Stage): Promise<void> {
   }
 }
 
-/** Its owner must be able to read the source, as the administrator is. */
+/** Its owner must be able to read the source, and the administrator is. */
 const copyOf = ({ name, namespace }: Known): Spec => ({
   owner: { user: administrator },
   sharedSecretRef: { name, namespace },
 })
 
-/** Keys that belong to no attacker: their secrets are checked as well. */
+/** Keys of users who are not attackers. Their secrets are checked as well. */
 async function buildStrangers(stage: Stage): Promise<void> {
   const { chance, attackers, prover } = stage
   const others = names.users.filter(one => !attackers.includes(one))
@@ -113,7 +113,7 @@ const rule = (verbs: string[], group: string, ...resources: string[]): PolicyRul
   resources,
 })
 
-/** A credential, a few rights, and what the dangers of this world need. */
+/** A credential, a few permissions, and the prerequisites of this world's attacks. */
 async function equip(stage: Stage, user: string, index: number): Promise<void> {
   const { chance, prepared } = stage
   const rules: PolicyRule[] = [smallRule(stage)]

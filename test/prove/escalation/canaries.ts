@@ -1,19 +1,19 @@
-// Marks in the data of secrets: which object each was written to, and finding them in answers.
+// Canaries in the data of secrets: the object that each was written to, and how to find them in responses.
 
 import type { Words } from './objects.ts'
 
 export type Canaries = {
-  /** Data with a new mark in it. */
+  /** Data with a new canary. */
   make(): Words
-  /** The marks in this text belong to an object from now on. */
+  /** Assigns the canaries in this text to an object. */
   planted(text: string, uid: string): void
-  /** Uids of the objects whose marks are in a text; marks that were never stored belong to nobody. */
+  /** Uids of the objects whose canaries are in a text. Canaries that were never stored belong to no object. */
   foundIn(text: string): ReadonlySet<string>
 }
 
-/** The first six bytes of every mark, in base64, end at a whole character: so a mark can be found without decoding. */
+/** The first six bytes of every canary end at a character boundary in base64, so it can be found without decoding. */
 const mark = /Y2FuYXJ5[\w+/]+={0,2}/g
-/** A fast check for text without marks. */
+/** A fast check for text without canaries. */
 const begin = 'Y2FuYXJ5'
 
 export function openCanaries(): Canaries {

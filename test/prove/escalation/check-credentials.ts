@@ -1,4 +1,4 @@
-// Credentials: none is created while impersonating, none outlives the one that made it, no token outlives its secret (D22, D62).
+// Credentials: none is created while impersonating, none outlives its creator's, and no token outlives its secret (D22, D62).
 
 import type { Token } from './credentials.ts'
 import type { Known } from './model.ts'
@@ -24,7 +24,7 @@ export function checkCredentials(prover: Prover, outcome: Outcome): void {
   }
 }
 
-/** A key that was created, rotated or made stronger. Nothing but a new secret revives an expired one. */
+/** A key that was created, rotated or strengthened. Only a new secret revives an expired one. */
 function checkLife(
   { credentials, server }: Prover,
   { step, before: known }: Outcome,
@@ -48,7 +48,7 @@ function checkLife(
   )
 }
 
-/** Whether the same secret does more than before. */
+/** Whether the same secret allows more than before. */
 function isStronger({ object: { spec: now = {} } }: Known, { object: { spec: before = {} } }: Known): boolean {
   if (before.disabled && !now.disabled) return true
   if (now.groups?.some(group => !before.groups?.includes(group))) return true
@@ -95,7 +95,7 @@ type Revocation = {
   readonly jti?: string
   readonly users?: readonly string[]
   readonly groups?: readonly string[]
-  /** Only tokens that carry this group are meant. */
+  /** Applies only to tokens with this group. */
   readonly carrying?: string
   readonly notBefore?: string
 }

@@ -24,7 +24,7 @@ export function checkData(prover: Prover, changes: readonly Change[], outcome: O
   }
 }
 
-/** Only somebody who may read a source makes a secret follow it. */
+/** Only a caller who may read a source can let a secret follow it. */
 function checkFollower(prover: Prover, { before, step }: Outcome, ref: SourceRef, old: Known | undefined): void {
   const was = old?.object.spec?.sharedSecretRef
   if (was?.name === ref.name && was?.namespace === ref.namespace && was?.uid === ref.uid) return
@@ -46,14 +46,14 @@ const readOf = (resource: string, namespace: string, name: string, sub = ''): At
   path: '',
 })
 
-/** Before the request, or after it: it may have created the object, or deleted it. */
+/** Before or after the request, because it may have created or deleted the object. */
 function maySee({ rights }: Prover, { principal, scope, bits }: Before, ask: Atom): boolean {
   const index = placeOf(ask)
   if (index >= 0 && hasBit(bits, index)) return true
   return principal !== undefined && scopeCovers(scope, ask) && rights.may(principal, ask)
 }
 
-/** Callers with list or watch see at least what they may get. For a deleted object its last state decides (D71). */
+/** Callers with list or watch can read at least what they may get. For a deleted object, its last state decides (D71). */
 function mayRead(prover: Prover, before: Before, object: Known): boolean {
   const { principal, scope } = before
   const { kind, namespace, name } = object

@@ -1,4 +1,4 @@
-// Objects: what the server does by itself is bounded, reserved labels are its own, and scoped keys hand out nothing (D11, D25, D26).
+// Objects: the server's own changes are limited, only it writes reserved labels, and scoped keys grant nothing (D11, D25, D26).
 
 import type { Known } from './model.ts'
 import { kinds, mirrorLabel, type Obj, reserved, type Words } from './objects.ts'
@@ -51,7 +51,7 @@ function reservedIn({ metadata: { labels = {}, annotations = {} } }: Obj): Words
   return Object.fromEntries([...own(labels), ...own(annotations)])
 }
 
-/** Objects go after a deletion that somebody asked for, with all their owners, or a day after they expired. */
+/** Objects disappear after a requested deletion, after all their owners, or a day after they expired. */
 function mayVanish({ model, credentials, server }: Prover, gone: Known): boolean {
   const { deletionTimestamp, ownerReferences = [] } = gone.object.metadata
   if (deletionTimestamp !== undefined) return true
@@ -59,13 +59,13 @@ function mayVanish({ model, credentials, server }: Prover, gone: Known): boolean
   return gone.kind === kinds.OwnedAccessKey && isExpired(gone, credentials.keyEnd(gone), server.now())
 }
 
-/** When a sliding key was last used is the server's to know: it may have ended any time after its first life. */
+/** Only the server knows when a sliding key was last used, so it may have expired any time after its first lifetime. */
 function isExpired({ object: { metadata, spec = {} } }: Known, end: number, now: number): boolean {
   const first = Date.parse(metadata.creationTimestamp ?? '') + (spec.ttl ?? Number.POSITIVE_INFINITY) * 1000
   return (spec.ttlAfterLastActivity ? Math.min(first, end) : end) + day <= now
 }
 
-/** An owner that is gone, is going, or is in another namespace, where it cannot be one. */
+/** An owner that is deleted, is being deleted, or is in another namespace, where it is not valid. */
 const isLost = (owner: Known | undefined, { namespace }: Known) =>
   owner === undefined ||
   owner.object.metadata.deletionTimestamp !== undefined ||
@@ -81,7 +81,7 @@ function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): u
   const own = (words: Words) => Object.fromEntries(Object.entries(words).filter(([key]) => !key.startsWith(reserved)))
   const isMirror = labels[mirrorLabel] !== undefined
   const { rules: __, ...others } = rest
-  // Data is encrypted again with every write.
+  // Every write encrypts data again.
   const { data: ___, sharedSecretRef: ref, ...fields } = spec ?? {}
   return {
     name,
@@ -100,7 +100,7 @@ const powerOf = ({ spec = {}, rules, aggregationRule, roleRef, subjects }: Obj) 
   const { owner, access: entries = [], users, groups, clusterRoles } = spec
   const access = entries.filter(one => one.verbs.length && (one.users?.length || one.teams?.length))
   const all = { owner, access, users, groups, clusterRoles, rules, aggregationRule, roleRef, subjects }
-  // An empty list gives as much as none, and so does an entry for nobody.
+  // An empty list grants the same as no list, and so does an entry without subjects.
   return Object.fromEntries(Object.entries(all).filter(([, value]) => !Array.isArray(value) || value.length > 0))
 }
 

@@ -1,4 +1,4 @@
-// Conservation and upper bound: attackers never reach more by their own steps, and the server allows no more than the model.
+// Conservation and upper bound: attackers never gain permissions by their own steps, and the server allows no more than the model.
 
 import type { Credential } from './credentials.ts'
 import { ours } from './objects.ts'
@@ -22,7 +22,7 @@ import {
 } from './universe.ts'
 import { Violation } from './violation.ts'
 
-/** Rights over a key object are harmless by themselves: a secret that they lead to is counted when somebody has it. */
+/** Permissions on a key object are harmless by themselves. A secret obtained with them is counted when an attacker has it. */
 const keyAtoms = bitsOf(({ resource, name }) => resource === 'ownedaccesskeys' && name !== '')
 
 /**
@@ -50,7 +50,7 @@ export function checkConservation(prover: Prover, after: Bits, { step, changes }
     )
 }
 
-/** The credential that has a right now, for people to read. */
+/** The credential that has a permission now, for the report. */
 function through({ coalition, credentials, rights }: Prover, index: number): string {
   for (const secret of coalition) {
     const credential = credentials.of(secret)
@@ -59,10 +59,10 @@ function through({ coalition, credentials, rights }: Prover, index: number): str
   return 'impersonation or a role that they may take'
 }
 
-/** The model allows its caller everything that the server allows. */
+/** The model must allow the caller everything that the server allows. */
 export function checkRequest({ step, before, answer }: Outcome): void {
   const { allowed, ask, credential, principal } = before
-  // Lists show what the caller may get.
+  // Lists show objects that the caller may get.
   if (allowed || ask.verb === 'list') return
   const who = credential ? `"${principal?.username}"` : 'a secret that no longer works'
   throw new Violation('bound', `the server answered ${answer.code} to ${step.method} "${printAtom(ask)}" by ${who}`)

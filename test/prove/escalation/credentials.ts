@@ -1,4 +1,4 @@
-// Secrets of access keys and tokens minted with them, as the model knows them: whose they are, and until when they work (D16, D18, D22, D31).
+// Access keys and tokens in the model: their identity and their expiry (D16, D18, D22, D31).
 
 import type { Known, Model } from './model.ts'
 import { kinds, type Obj, teamGroup } from './objects.ts'
@@ -14,7 +14,7 @@ export type Credential = {
   readonly key: Known
   readonly principal: Principal
   readonly scope: ReadScope
-  /** Milliseconds; Infinity where nothing ends it. */
+  /** Milliseconds; Infinity: never. */
   readonly end: number
 }
 export type Token = {
@@ -30,18 +30,18 @@ export type Token = {
 export type SentKey = { readonly how: 'whole' | 'merge' | 'json'; readonly body: unknown }
 
 export type Credentials = {
-  /** Every secret that was ever shown, oldest first. */
+  /** Every secret that a response contained, oldest first. */
   readonly secrets: ReadonlyMap<string, { readonly keyUid: string }>
   readonly tokens: Token[]
   /** The current identity of a secret; undefined: it does not authenticate. */
   of(secret: string): Credential | undefined
-  /** When a secret stops working by itself; undefined: it does not work. */
+  /** When a secret expires; undefined: it is invalid. */
   endOf(secret: string): number | undefined
   /** The end of a key's current secret. */
   keyEnd(key: Known): number
-  /** A key got a first or another secret. `overlap`: milliseconds for which the one before works on. */
+  /** A key got its first or another secret. `overlap`: milliseconds for which the previous one stays valid. */
   learn(secret: string, key: Known, overlap: number): void
-  /** A client wrote a key: its scope counts as it was sent. */
+  /** A client wrote a key. The model uses its scope as sent. */
   sent(key: Known, sent: SentKey): void
   used(secret: string): void
   principalOf(username: string, groups: readonly string[]): Principal

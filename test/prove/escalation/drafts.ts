@@ -1,4 +1,4 @@
-// New objects of every kind, made by chance from small pools.
+// New objects of every kind, chosen randomly from small pools.
 
 import type { Stage } from './generator-context.ts'
 import {
@@ -17,7 +17,7 @@ import {
 } from './objects.ts'
 import { atoms, type Bits, hasBit, names } from './universe.ts'
 
-/** A rule of what somebody may do. */
+/** A rule that the actor has. */
 function heldRule({ chance }: Stage, holds: Bits): PolicyRule | undefined {
   const atom = chance.any(atoms.filter((one, index) => hasBit(holds, index) && one.path === ''))
   if (!atom) return undefined
@@ -30,7 +30,7 @@ function heldRule({ chance }: Stage, holds: Bits): PolicyRule | undefined {
   }
 }
 
-/** Rules that give little. Impersonation is a danger of its own. */
+/** Rules with few permissions. Impersonation is an attack of its own. */
 export function smallRule(stage: Stage): PolicyRule {
   const { chance, enabled, holds } = stage
   const { pick, some, is } = chance
@@ -60,7 +60,7 @@ export function smallRule(stage: Stage): PolicyRule {
   ])()
 }
 
-/** The label by which aggregated roles pick others. */
+/** The label that aggregated roles select. */
 export const aggregationLabel = 'agg'
 
 export function selector({ chance }: Stage): Selector {
@@ -108,7 +108,7 @@ export function accessEntry({ chance }: Stage): AccessEntry {
   }
 }
 
-/** A scope that restricts, written as the API wants it. */
+/** A scope that restricts, in valid form. */
 export function scope({ chance }: Stage): { [field: string]: unknown } {
   return chance.weighted<() => { [field: string]: unknown }>([
     [5, () => ({ projects: [{ project: 'shop' }] })],

@@ -45,16 +45,16 @@ export function requestOf(step: Step): HttpRequest {
   }
 }
 
-/** An object as a client that read it has it: without what the server keeps to itself. */
+/** An object as a client reads it, without internal fields. */
 export function visibleOf({ metadata, spec, status: _, ...rest }: Obj): Obj {
   const { managedFields: _fields, ...meta } = metadata
-  // Sealed data is a text in the store.
+  // Encrypted data is a string in the store.
   const { data, ...others } = spec ?? {}
   const shown = typeof data === 'string' ? others : spec
   return structuredClone({ ...rest, metadata: meta, ...(shown ? { spec: shown } : {}) }) as Obj
 }
 
-/** The body that makes one state the other. */
+/** The body that changes one state into the other. */
 export function bodyOf(method: Method, now: Obj, next: Obj, kind: Step['kind']): unknown {
   switch (method) {
     case 'merge':
@@ -102,7 +102,7 @@ function jsonPatch(now: Json, next: Json, at: string): Operation[] {
   ]
 }
 
-/** For an apply, which names only what its manager wants: what differs beside metadata, and the envelope. */
+/** For an apply, which contains only the fields of its manager: differences outside of metadata, and the envelope. */
 function changedFields(now: Obj, next: Obj): Partial<Obj> {
   const fields = Object.entries(next).filter(([key, value]) => key !== 'metadata' && !isSame((now as Json)[key], value))
   return Object.fromEntries(

@@ -8,12 +8,12 @@ import type { Bits } from './universe.ts'
 export type Stage = {
   readonly prover: Prover
   readonly chance: Chance
-  /** Users who are attackers; the others do nothing. */
+  /** Users who are attackers. The others are passive. */
   readonly attackers: readonly string[]
-  /** Dangers that steps may try. */
+  /** Attacks that steps may try. */
   readonly enabled: ReadonlySet<Family>
-  /** Dangers that this world has the rights and objects for. */
+  /** Attacks for which this world has the permissions and objects. */
   readonly prepared: ReadonlySet<Family>
-  /** The permissions of the author of a step: it has most of what it grants. */
+  /** The permissions of the actor, who has most of what it grants. */
   readonly holds?: Bits
 }

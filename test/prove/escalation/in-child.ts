@@ -1,4 +1,4 @@
-// Runs the prover in a process of its own: two of them use two cores, and one may have a bug in its sources. proofs.ts and seeded-bugs.ts call it.
+// Runs the prover in a separate process: two of them use two cores, and one can have a seeded bug in its sources.
 
 import { join } from 'node:path'
 import { exec } from '../../support/exec.ts'
@@ -16,7 +16,7 @@ export type ChildReport = {
 }
 
 const program = join(import.meta.dirname, '../escalation-child.ts')
-/** Milliseconds: a step that takes as long hangs. */
+/** Milliseconds after which a step counts as hanging. */
 const slowestStep = 50
 const slowestStart = 120_000
 

@@ -1,4 +1,4 @@
-// The model's own record of the world: objects as data, which team an object means by a name, and where copied data may come from (D61).
+// The model's own record of the world: objects, the team that each name refers to, and the allowed sources of copied data (D61).
 // It reads the store's events. Nothing here uses the server's authorization code.
 
 import { byPlural, type KindInfo, kinds, type Obj, slotOf, teamPins, teamsNamedBy } from './objects.ts'
@@ -14,7 +14,7 @@ export type Known = {
   readonly byServer: boolean
 }
 
-/** A change of the store. `object` is the last state where the object is gone. */
+/** A change of the store. `object` is the last state if the object was deleted. */
 export type StoreChange = {
   readonly type: 'created' | 'updated' | 'deleted'
   readonly plural: string
@@ -23,23 +23,23 @@ export type StoreChange = {
   readonly object: Obj
 }
 
-/** The cause of a change: the server, or a request; a rotation may change which team a key means. */
+/** The cause of a change: the server, or a request. A rotation may change the team that a key refers to. */
 export type Cause = 'server' | 'request' | 'rotation'
 
 export type Model = {
   readonly objects: ReadonlyMap<string, Known>
-  /** Objects that are there, by uid. */
+  /** Existing objects, by uid. */
   readonly uids: ReadonlyMap<string, Known>
-  /** The last state of objects that are gone, by uid. */
+  /** The last state of deleted objects, by uid. */
   readonly gone: ReadonlyMap<string, Known>
-  /** Goes up whenever somebody's rights may have changed. */
+  /** Grows whenever permissions may have changed. */
   readonly version: number
   get(kind: KindInfo, namespace: string, name: string): Known | undefined
   of(kind: KindInfo): readonly Known[]
-  /** Whether an object means the team that has this name now. */
+  /** Whether an object refers to the current team of this name. */
   means(object: Known, team: string): boolean
   pinOf(object: Known, team: string): string
-  /** Incarnations of a SharedSecret that a ProjectSecret may have its data from. */
+  /** Uids of the SharedSecrets that the data of a ProjectSecret may come from. */
   sourcesOf(secret: string): ReadonlySet<string>
   apply(change: StoreChange, cause: Cause): { readonly before: Known | undefined; readonly after: Known | undefined }
 }
@@ -58,13 +58,16 @@ export function openModel(): Model {
   const waiting = new Map<string, Set<string>>()
   let version = 0
 
-  /** A team that is being deleted has no members any more, and new references do not mean it. */
+  /** A team that is being deleted has no members, and new references do not refer to it. */
   const teamUid = (name: string) => {
     const team = objects.get(slotOf(kinds.Team, '', name))
     return team?.object.metadata.deletionTimestamp === undefined ? team?.uid : undefined
   }
 
-  /** A newly written name means the team that exists, or the first one created later. Later the stored pin may move to the current team. */
+  /**
+   * A newly written name refers to the existing team, or to the first one created later. Later writes may move the pin to the
+   * current team.
+   */
   function pin(next: Known, cause: Cause): void {
     const named = teamsNamedBy(next.object)
     if (named.length === 0) return void pins.delete(next.uid)
@@ -82,7 +85,7 @@ export function openModel(): Model {
 
   function follow(next: Known, before: Known | undefined, cause: Cause): void {
     const at = sourceSlot(next.object)
-    // Data that was copied once may stay after the reference is gone.
+    // Copied data may stay after the reference is removed.
     if (at === undefined) return
     const allowed = sources.get(next.uid) ?? new Set<string>()
     sources.set(next.uid, allowed)

@@ -1,4 +1,4 @@
-// One changed aspect of an object: what an attacker writes who has read it.
+// Changes one aspect of an object that an attacker has read.
 
 import type { Aspect } from './aspects/aspect.ts'
 import { keys } from './aspects/keys.ts'
@@ -23,7 +23,7 @@ const byKind = new Map<KindInfo, readonly Aspect[]>([
   [kinds.OwnedAccessKey, [...metadata, ...keys]],
 ])
 
-/** An aspect that is a danger only where the caller's key is scoped (D25). */
+/** An aspect that is an attack only with a scoped key (D25). */
 const handsOut = ['access', 'the owner', 'members', 'member groups', 'cluster roles', 'rules', 'subjects']
 
 export function mutate(stage: Stage, target: Known, visible: Obj, isScoped: boolean): Mutation {

@@ -1,4 +1,4 @@
-// The kinds the prover writes, and their objects as plain data. Every file of the prover uses it; it knows nothing of the server's code.
+// The kinds that the prover writes, and their objects as plain data. It does not use the server's code.
 
 export type Meta = {
   name: string
@@ -105,7 +105,7 @@ export const kinds = {
   TokenRevocation: kind('TokenRevocation', ours, false),
 } as const
 
-/** Not stored: the answer to a create is all there is of it. */
+/** Not stored: it exists only in the response to a create. */
 export const tokens = kind('DirectClusterEndpointToken', ours, false)
 
 export const byPlural: ReadonlyMap<string, KindInfo> = new Map(Object.values(kinds).map(one => [one.plural, one]))
@@ -123,11 +123,11 @@ export const slotOf = ({ plural }: KindInfo, namespace: string, name: string): s
 /** Labels and annotations that only the server writes (D26). */
 export const reserved = 'platform.sh/'
 export const mirrorLabel = 'platform.sh/mirrors'
-/** JSON object, team name to uid: which team an object means by a name (D61). */
+/** A JSON object from team name to uid: the team that a name in an object refers to (D61). */
 export const teamPins = 'platform.sh/team-uids'
 export const teamGroup = 'platform:team:'
 
-/** Names of teams in an object, wherever it names one. */
+/** All team names in an object. */
 export function teamsNamedBy({ spec, subjects }: Obj): string[] {
   const found = new Set<string>()
   const asGroup = (name: string | undefined) => {

@@ -8,9 +8,9 @@ import { type Atom, addBits, atoms, atomsOn, type Bits, bitsOf, hasBit, indexOf,
 
 export type Rights = {
   bitsOf(principal: Principal): Bits
-  /** Whether a principal may do something, in the universe or not. */
+  /** Whether a principal may do something, also outside of the universe. */
   may(principal: Principal, ask: Atom): boolean
-  /** The same, had the object of that name this state. */
+  /** The same, if the object of that name had this state. */
   mayOn(principal: Principal, object: Known, ask: Atom): boolean
   /** The rules of a cluster role, including aggregated ones. */
   bitsOfRole(role: Known): Bits
@@ -50,7 +50,7 @@ export function openRights(model: Model): Rights {
     for (const kind of [kinds.ClusterRoleBinding, kinds.RoleBinding])
       for (const binding of model.of(kind)) {
         const { roleRef, subjects = [], metadata } = binding.object
-        // A mirror is for people to see: the object that it mirrors grants by itself.
+        // A mirror is only informational: the mirrored object itself grants.
         if (!roleRef || metadata.labels?.[mirrorLabel] !== undefined || isGoing(binding)) continue
         const isMeant = subjects.some(
           ({ kind: word, name }) =>
@@ -123,7 +123,7 @@ const whole: Grant = { verbs: ['*'], subresources: ['*'] }
 const isNew = ({ verb, sub }: Atom) => verb === 'create' && sub === ''
 const isPersonal = ({ group, resource }: Atom) => group === ours && resource === 'ownedaccesskeys'
 
-/** A name of a team's group counts only where the object means the team that has the name now (D61). */
+/** A team group counts only if the object refers to the current team of that name (D61). */
 const isCurrent = (model: Model, object: Known, name: string) =>
   !name.startsWith(teamGroup) || model.means(object, name.slice(teamGroup.length))
 
@@ -135,7 +135,7 @@ const teamUpdates = new Map(
   ['red', 'blue', 'green'].map(name => [name, indexOf({ verb: 'update', group: ours, resource: 'teams', name })]),
 )
 
-/** One's own keys, and those of teams one may update (D15). */
+/** The user's own keys, and those of teams that the user may update (D15). */
 function ownsKey({ spec = {} }: Obj, { username }: Principal, updates: (team: string) => boolean): boolean {
   if (spec.user) return spec.user === username
   return spec.team !== undefined && updates(spec.team)
@@ -174,7 +174,7 @@ function bitsOfGrant({ kind, namespace, name }: Known, grant: Grant): Bits {
   return made
 }
 
-/** A rule counts in its binding's namespace. Keys of others need every verb (D15). */
+/** A rule applies in the namespace of its binding. Keys of others need every verb (D15). */
 function covers(rule: PolicyRule, namespace: string, ask: Atom): boolean {
   if (namespace !== '' && ask.namespace !== namespace) return false
   if (ask.path) return namespace === '' && coversPath(rule, ask)
@@ -198,7 +198,7 @@ function bitsOfRule(rule: PolicyRule, namespace: string): Bits {
   return made
 }
 
-/** The rules of every role that a selector picks; one that is aggregated itself is taken with all it picks. */
+/** The rules of all roles that a selector matches. An aggregated role counts with all roles that it selects. */
 function aggregated(role: Known, all: readonly Known[]): readonly PolicyRule[] {
   const rules: PolicyRule[] = []
   const seen = new Set<string>()

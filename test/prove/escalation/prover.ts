@@ -1,4 +1,4 @@
-// One world under proof: the server, the model, the attackers' secrets, and the checks that follow every step. run.ts drives it; tests tamper with it.
+// One world under test: the server, the model, the attackers' secrets, and the checks after every step.
 
 import { ProjectSecret } from '../../../src/kinds/project-secret.ts'
 import type { Cursor } from '../../../src/storage/store.ts'
@@ -29,21 +29,21 @@ export type Prover = {
   readonly coalition: Set<string>
   /** The permissions that the attackers could reach after the last step. */
   reach: Bits
-  /** The next one to check, where not everything is checked every time. */
+  /** The next item to check, for checks that take turns. */
   turn: number
   /** The model's prediction before a request is sent. */
   lookBefore(step: Step): Before
-  /** Sends a request, brings the model up to date and checks every invariant. */
+  /** Sends a request, updates the model and checks every invariant. */
   perform(step: Step): Promise<Outcome>
-  /** The attackers are given a secret by somebody honest. */
+  /** Gives the attackers a secret, on behalf of an honest user. */
   give(secret: string): void
   /** Moves the clock and checks. */
   wait(seconds: number): Promise<void>
   /** Stored changes that the model has not processed yet. */
   absorb(cause: (change: StoreChange) => Cause): Change[]
-  /** The checks of a step, on what came of it. */
+  /** Checks the outcome of a step. */
   check(outcome: Outcome): void
-  /** A ProjectSecret's data as the server would show it. */
+  /** The data of a ProjectSecret as the server would return it. */
   dataOf(namespace: string, name: string): string
   close(): Promise<void>
 }

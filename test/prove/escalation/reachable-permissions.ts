@@ -1,4 +1,4 @@
-// Everything a group of people can reach together: what their secrets allow, and what those rights let them take (D14, D27).
+// All permissions that a group of users can reach together: those of their secrets, and those that they can acquire with them (D14, D27).
 
 import type { Credentials, Principal } from './credentials.ts'
 import type { Model } from './model.ts'
@@ -28,7 +28,7 @@ const users = [...names.users, administrator].map(name => ({
 const groups = atoms.flatMap(({ verb, resource, name }, index) =>
   verb === 'impersonate' && resource === 'groups' ? [{ name, index }] : [],
 )
-/** Rights over roles by which one may take what they hold, or anything. */
+/** Permissions on roles that allow acquiring the roles' permissions, or any. */
 const powers = atoms.flatMap(({ verb, group, resource, namespace, name }, index) =>
   group === rbac && (verb === 'escalate' || verb === 'bind') ? [{ verb, resource, namespace, name, index }] : [],
 )
@@ -80,6 +80,6 @@ function takenBy(model: Model, rights: Rights, power: (typeof powers)[number]): 
   if (power.resource === 'roles') return inNamespace.get(power.namespace) ?? everything
   if (power.verb === 'escalate' || power.name === '') return everything
   const role = model.get(kinds.ClusterRole, '', power.name)
-  // A role that does not exist yet, or not for long, may become anything.
+  // A role that does not exist, or is being deleted, may become anything.
   return role && !role.object.metadata.deletionTimestamp ? rights.bitsOfRole(role) : everything
 }

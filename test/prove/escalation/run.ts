@@ -1,4 +1,4 @@
-// The escalation prover: random worlds, random steps, and the checks after each. The slice, `npm run prove` and the hunt for seeded bugs call it.
+// The escalation prover: random worlds, random steps, and the checks after each step.
 
 import { administer } from './admin.ts'
 import { attack } from './attack.ts'
@@ -15,25 +15,25 @@ import { type Invariant, Violation } from './violation.ts'
 export type EscalationOptions = {
   readonly steps: number
   readonly seed: string
-  /** Stops after so many seconds, whatever is left. */
+  /** Maximum duration in seconds. */
   readonly seconds?: number
-  /** Only this danger is prepared and tried. */
+  /** Prepares and tries only this attack. */
   readonly only?: Family
-  /** Dangers that are not tried. */
+  /** Attacks to leave out. */
   readonly except?: readonly Family[]
-  /** The first world: to see a violation again. */
+  /** The first world, to reproduce a violation. */
   readonly world?: number
 }
 /** The number of attempts, so that an idle run does not count as proof. */
 export type Tried = {
   steps: number
   worlds: number
-  /** By kind and method: how many requests were accepted and refused. */
+  /** Accepted and rejected requests, by kind and method. */
   readonly writes: { [what: string]: { accepted: number; refused: number } }
-  /** By danger: how often it was tried. */
+  /** Number of attempts, by attack. */
   readonly dangers: { [danger in Family]: number }
 }
-/** A violation with its place. */
+/** A violation with its position in the run. */
 export class Escalation extends Error {
   readonly invariant: Invariant
   readonly steps: number
@@ -86,7 +86,7 @@ async function runWorld({ seed, steps, only, except, world }: EscalationOptions,
         await prover.wait(seconds)
       } else {
         const next = nextStep(stage)
-        // There before it is sent, so that a violation shows it.
+        // Recorded before it is sent, so that a violation shows it.
         journal.push({ step, sent: next, holder: holderOf(prover, next) })
         const outcome = await prover.perform(next)
         count(tried, outcome)
@@ -110,7 +110,7 @@ async function runWorld({ seed, steps, only, except, world }: EscalationOptions,
   }
 }
 
-/** Not every idea fits the world: the next one may. */
+/** Not every step fits the world. Then it tries another. */
 function nextStep(stage: Stage): Step {
   for (let tries = 0; tries < 200; tries++) {
     const step = stage.chance.is(0.18) ? administer(stage) : attack(stage)
@@ -133,7 +133,7 @@ function castOf(
   }
 }
 
-/** The administrator gives a new key to whom it is for. */
+/** The administrator gives a new key to its user. */
 function handOver({ prover, attackers, chance }: Stage, { step, shown, accepted }: Outcome): void {
   if (!accepted || step.actor !== 'admin' || !shown || step.sub) return
   const key = prover.credentials.of(shown)?.key
@@ -149,7 +149,7 @@ function count({ writes, dangers }: Tried, { step, accepted }: Outcome): void {
   if (step.danger) dangers[step.danger]++
 }
 
-/** The steps, for people who look at a violation. */
+/** The steps, for the report of a violation. */
 type Entry =
   | { readonly step: number; readonly seconds: number }
   | { readonly step: number; readonly sent: Step; readonly holder: string }

@@ -1,9 +1,9 @@
-// Scopes as a client sent them (D25): what one covers, and whether the model can read it at all.
+// Scopes as sent by clients (D25): what they cover, and whether the model can read them.
 
 import { inScope, type Scope } from '../../access/evaluator.ts'
 import { type Atom, type Bits, bitsOf, everything, noBits } from './universe.ts'
 
-/** undefined: unrestricted. 'unreadable': it has a field that nobody knows, so it grants nothing. */
+/** undefined: unrestricted. 'unreadable': has an unknown field, so it grants nothing. */
 export type ReadScope = Scope | 'unreadable' | undefined
 
 /** Fields and the fields below them; `true`: any value. */
@@ -57,7 +57,7 @@ function isKnown(value: unknown, fields: Fields | true): boolean {
   })
 }
 
-/** Whether a spec, or a part of one, that a client sent for an access key says only what the model knows. */
+/** Whether a spec of an access key, or a part of one, has only fields that the model knows. */
 export const isReadableKeySpec = (spec: unknown): boolean => isKnown(spec, keySpecFields)
 export const isReadableScope = (scope: unknown): boolean => isKnown(scope, scopeFields)
 
@@ -110,7 +110,7 @@ export function readScope(sent: unknown): ReadScope {
         ? { resource: 'projectsecrets', namespace: `p-${project}`, name }
         : { resource: project ? '/none' : 'sharedsecrets', namespace, name },
     ),
-    // Spaces and virtual clusters restrict a key as clusters do, and open nothing of this API.
+    // Spaces and virtual clusters restrict a key like clusters, and allow nothing in this API.
     clusters: [...clusters, ...spaces, ...virtualClusters].map(() => 'elsewhere'),
     roles: (rest.roles ?? []).map(({ role = '', projects: within = [], virtualClusters: inside = [] }) => ({
       role,

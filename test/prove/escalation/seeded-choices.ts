@@ -1,4 +1,4 @@
-// Choices that the seed decides. The generators of worlds and steps make all of theirs here.
+// Random choices from the seed, for all generators.
 
 import { type Dice, diceOf } from '../seeded-random.ts'
 
@@ -9,7 +9,7 @@ export type Chance = {
   readonly pick: <T>(list: readonly T[]) => T
   /** undefined: the list is empty. */
   readonly any: <T>(list: readonly T[]) => T | undefined
-  /** Up to so many, each once. */
+  /** Up to this many, without repetition. */
   readonly some: <T>(list: readonly T[], most: number) => T[]
   readonly weighted: <T>(list: readonly (readonly [weight: number, value: T])[]) => T
 }

@@ -16,9 +16,9 @@ export type EscalationServer = {
   ask(request: HttpRequest): Promise<HttpAnswer>
   /** The server's current decision for the holder of a secret; undefined: the secret does not authenticate. */
   decide(secret: string): ((question: Question) => Decision) | undefined
-  /** Resolves when controllers and indexes have caught up with every write. */
+  /** Resolves when controllers and indexes have processed every write. */
   settle(): Promise<void>
-  /** Moves the clock, and with it every timer of the server. */
+  /** Moves the clock and all timers of the server. */
   advance(seconds: number): Promise<void>
   close(): Promise<void>
 }
@@ -26,7 +26,7 @@ export type EscalationServer = {
 const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 const retriesWithin = 60_000
 
-/** Only one at a time: it replaces the timers of the process. */
+/** Only one at a time, because it replaces the timers of the process. */
 export async function openEscalationServer(): Promise<EscalationServer> {
   let time = Date.UTC(2026, 0, 2, 3, 4, 5)
   const now = () => time
@@ -42,7 +42,7 @@ export async function openEscalationServer(): Promise<EscalationServer> {
   })
   const { apiServer, storage, adminKey, controllers, handle } = server
 
-  /** Events reach controllers, and changed rights reach their followers, within two turns of the event loop. */
+  /** Events reach controllers, and permission changes their listeners, within two turns of the event loop. */
   async function quiet(): Promise<void> {
     for (let before = -1; before !== storage.store.revision; ) {
       before = storage.store.revision
@@ -55,7 +55,7 @@ export async function openEscalationServer(): Promise<EscalationServer> {
   async function settle(): Promise<void> {
     failures = 0
     await quiet()
-    // A controller that lost a race tries again after a delay.
+    // A controller that lost a race retries after a delay.
     for (let tries = 0; failures > 0 && tries < 5; tries++) {
       failures = 0
       mock.timers.tick(retriesWithin)

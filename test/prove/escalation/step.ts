@@ -1,4 +1,4 @@
-// One step of a run: a request with what it is meant to do, what is known before it, and what came of it.
+// One step of a run: a request with its purpose, the prediction before it, and its outcome.
 
 import type { HttpAnswer, HttpRequest } from '../../support/direct-http.ts'
 import type { Credential, Principal } from './credentials.ts'
@@ -7,7 +7,7 @@ import type { KindInfo } from './objects.ts'
 import type { ReadScope } from './scopes.ts'
 import type { Atom, Bits } from './universe.ts'
 
-/** Dangerous things the generator tries, one for each known hole. docs/PROOF.md shows how often each was tried. */
+/** The attacks that the generator tries, one for each known hole. docs/PROOF.md shows how often each was tried. */
 export const families = [
   'aggregation',
   'impersonation',
@@ -48,7 +48,7 @@ export type Step = {
   readonly body?: unknown
   readonly query?: readonly string[]
   readonly headers?: { readonly [name: string]: string }
-  /** The dangerous thing it tries; undefined: an ordinary one. */
+  /** The attack; undefined: an ordinary step. */
   readonly danger?: Family
   /** A short name of the change. */
   readonly what: string
@@ -56,7 +56,7 @@ export type Step = {
 
 /** The model's prediction before the request is sent. */
 export type Before = {
-  /** undefined: the secret does not work. */
+  /** undefined: the secret is invalid. */
   readonly credential: Credential | undefined
   /** The identity that the request uses. */
   readonly principal: Principal | undefined
@@ -85,7 +85,7 @@ export type Outcome = {
   readonly answer: HttpAnswer
   readonly accepted: boolean
   readonly changes: readonly Change[]
-  /** A secret of an access key that the answer showed. */
+  /** The secret of an access key in the response. */
   readonly shown: string | undefined
 }
 
@@ -117,7 +117,7 @@ export function askOf(step: Step): Atom {
   const { kind, namespace, name, sub, method } = step
   const isNamed = method !== 'deletecollection' && !(method === 'create' && sub === '')
   const verb = method === 'get' && name === '' ? 'list' : verbs[method]
-  // Parts of a subresource, as in history/3, are not asked about by themselves.
+  // Parts of a subresource, as in history/3, are not separate permissions.
   const [own = ''] = sub.split('/')
   const ask = {
     verb,

@@ -1,13 +1,13 @@
-// The finite set of requests the prover compares rights over, and sets of them as bits. The model and the checks use it.
+// The finite set of requests for which the prover compares permissions, and subsets of it as bits.
 
 import type { Ask } from '../../access/evaluator.ts'
 import { type KindInfo, kinds, ours, rbac } from './objects.ts'
 
-/** One request: on a resource, or on a path that is none. */
+/** One request: on a resource, or on another path. */
 export type Atom = Ask & { readonly path: string }
 export type Bits = Uint32Array
 
-/** Small pools, so that names meet. */
+/** Small pools, so that names collide. */
 export const names = {
   users: ['ada', 'bob', 'cy', 'dee', 'eve'],
   teams: ['red', 'blue', 'green'],
@@ -113,7 +113,7 @@ export function bothBits(one: Bits, other: Bits): Bits {
   return one.map((word, index) => word & (other[index] as number))
 }
 
-/** The first atom that is in one set and in neither of the others; -1: none is. */
+/** The first atom that is in one set and in neither of the others; -1: none. */
 export function firstBeyond(bits: Bits, allowed: Bits, exempt: Bits): number {
   for (let word = 0; word < bits.length; word++) {
     const beyond = (bits[word] as number) & ~(allowed[word] as number) & ~(exempt[word] as number)
@@ -132,14 +132,14 @@ for (const [index, { resource, namespace, name }] of atoms.entries()) {
 }
 const nothing: Named = { bits: noBits(), indexes: [] }
 
-/** Everything that names one object. */
+/** All requests that name one object. */
 export const atomsOn = (resource: string, namespace: string, name: string): Named =>
   (name && byObject.get(`${resource}/${namespace}/${name}`)) || nothing
 
 const indexes = new Map(atoms.map((one, index) => [JSON.stringify(one), index]))
-/** The place of a request in the universe; -1: it is not in it. */
+/** The index of a request in the universe; -1: it is not in it. */
 export const placeOf = (part: Partial<Atom>): number => indexes.get(JSON.stringify(atom(part))) ?? -1
-/** The place of a request that must be in the universe. */
+/** The index of a request that must be in the universe. */
 export function indexOf(part: Partial<Atom>): number {
   const index = placeOf(part)
   if (index < 0) throw new Error(`no such atom: ${JSON.stringify(part)}`)

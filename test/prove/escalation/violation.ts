@@ -1,6 +1,6 @@
-// A broken invariant: which one, what happened, and how to see it again. The checks throw it, the runner adds the place.
+// A violated invariant: which one, what happened, and how to reproduce it. The checks throw it, and the runner adds the position.
 
-/** The invariants, in a sentence each. */
+/** The invariants, one sentence each. */
 export const invariants = {
   conservation: 'a step by attackers never gives them more than they could reach before',
   bound: 'the server allows nothing that the model denies',

@@ -8,7 +8,7 @@ import type { Family } from '../step.ts'
 export type Aspect = {
   readonly weight: number
   readonly what: string
-  /** The known danger that it is. */
+  /** The attack that it belongs to. */
   readonly danger?: Family
   readonly make: (stage: Stage, target: Known) => (object: Obj) => Obj
 }
@@ -18,7 +18,7 @@ export const withMeta = (object: Obj, part: Partial<Obj['metadata']>): Obj => ({
   metadata: { ...object.metadata, ...part },
 })
 export const withSpec = (object: Obj, part: Spec): Obj => ({ ...object, spec: { ...object.spec, ...part } })
-/** Undefined fields are left out, so that a merge patch removes them. */
+/** Omits undefined fields, so that a merge patch removes them. */
 export const without = (object: Obj, field: string): Obj => {
   const { [field]: _, ...spec } = object.spec ?? {}
   return { ...object, spec }

@@ -1,11 +1,11 @@
-// Access keys: lifetime, scope, groups, the disabled flag, and fields that are almost right.
+// Access keys: lifetime, scope, groups, the disabled flag, and misspelled fields.
 
 import { scope } from '../drafts.ts'
 import type { Obj } from '../objects.ts'
 import { names } from '../universe.ts'
 import { type Aspect, toggled, without, withSpec } from './aspect.ts'
 
-/** Field names that are almost right. */
+/** Misspelled field names. */
 export const typos: readonly ((object: Obj) => Obj)[] = [
   object => withSpec(object, { scope: { project: [{ project: 'shop' }] } }),
   object => withSpec(object, { scope: { projects: [{ projct: 'shop' }] } }),

@@ -4,7 +4,7 @@ import type { Stage } from '../generator-context.ts'
 import { kinds, teamPins, type Words } from '../objects.ts'
 import { type Aspect, withAnnotation, withLabel, withMeta } from './aspect.ts'
 
-/** Uids that reserved labels could be made to point at. */
+/** Uids that reserved labels could refer to. */
 function someUid({ prover, chance }: Stage): string {
   const all = [kinds.Team, kinds.SharedSecret, kinds.ProjectSecret].flatMap(kind => prover.model.of(kind))
   return chance.any(all)?.uid ?? 'none'

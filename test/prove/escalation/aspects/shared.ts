@@ -1,4 +1,4 @@
-// Teams and secrets: owners, access entries, members, data and where it comes from.
+// Teams and secrets: owners, access entries, members, data and its source.
 
 import { accessEntry, owner } from '../drafts.ts'
 import type { Stage } from '../generator-context.ts'
