@@ -5,6 +5,7 @@ import { duplicateValue, invalid } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import type { JsonObject, Ref } from '../api/object.ts'
 import type { RuleLike, TeamPermissions } from '../api/permissions.ts'
+import { withObserved } from '../kinds/object-conditions.ts'
 import { revokedByTeam } from '../kinds/revocation-triggers.ts'
 import { Team } from '../kinds/team.ts'
 
@@ -20,6 +21,10 @@ type Dependencies = {
 
 export const teamAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof Team>> => {
   const { now, rulesOfRole, teamWithUsername, permissionsOf } = dependencies
+  const missingRoles = (team: ObjectOf<typeof Team>) =>
+    (team.spec?.clusterRoles ?? []).flatMap(({ name = '' }) =>
+      rulesOfRole('ClusterRole', inCluster(name)) ? [] : [name],
+    )
   return {
     admit: async (next, old, { warn }) => {
       for (const { name = '' } of next.spec?.clusterRoles ?? [])
@@ -32,6 +37,7 @@ export const teamAdmission = (dependencies: Dependencies): Admission<ObjectOf<ty
       if (other !== undefined && other !== name) throw invalid(Team, name, [duplicateValue('spec.username', username)])
       return { object: next }
     },
+    observe: (next, old) => withObserved(next, old, { now: now(), missingRoles: missingRoles(next) }),
     companions: (old, next) => revokedByTeam(old, next, { now }),
     subresources: {
       permissions: async ({ metadata: { name = '' } }) => ({

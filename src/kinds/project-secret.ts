@@ -15,6 +15,7 @@ import {
   checkOwner,
   conditions,
   keepOwner,
+  observedGeneration,
   owner,
   sharedGrants,
   sharedReaders,
@@ -41,6 +42,7 @@ const spec = struct('Desired state of the project secret.', {
 })
 const status = struct('Observed state of the project secret.', {
   conditions,
+  observedGeneration,
   version,
   lastRead: formerLastRead,
   lastSynced: time('Last time the data was copied from the SharedSecret.'),

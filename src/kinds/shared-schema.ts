@@ -6,7 +6,7 @@ import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/
 import type { Grant, Recipient } from '../api/grant.ts'
 import type { ObjectPermission, PermissionSubject } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { closed, flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import { closed, flag, integer, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { teamMatcher, teamOfGroup } from './team-uids.ts'
 
 export const owner = struct('Owner of the object: a user or a team. Defaults to the creator.', {
@@ -153,6 +153,8 @@ export const conditions = mapList(
   ['type'],
   'Conditions of the object.',
 )
+
+export const observedGeneration = integer('The generation of the object that the conditions describe.')
 
 type Owner = { readonly user?: string | undefined; readonly team?: string | undefined }
 type Owned = { owner?: Static<typeof owner> | undefined }

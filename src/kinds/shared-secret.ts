@@ -12,6 +12,7 @@ import {
   checkOwner,
   conditions,
   keepOwner,
+  observedGeneration,
   owner,
   sharedGrants,
   sharedReaders,
@@ -26,7 +27,12 @@ const spec = struct('Desired state of the shared secret.', {
   stringData,
   access,
 })
-const status = struct('Observed state of the shared secret.', { conditions, version, lastRead: formerLastRead })
+const status = struct('Observed state of the shared secret.', {
+  conditions,
+  observedGeneration,
+  version,
+  lastRead: formerLastRead,
+})
 
 export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'SharedSecret',

@@ -13,6 +13,7 @@ import {
   checkOwner,
   conditions,
   keepOwner,
+  observedGeneration,
   owner,
   sharedGrants,
   sharedReaders,
@@ -48,7 +49,7 @@ const spec = struct('Desired state of the team.', {
   ),
   access,
 })
-const status = struct('Observed state of the team.', { conditions })
+const status = struct('Observed state of the team.', { conditions, observedGeneration })
 
 export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'Team',

@@ -73,3 +73,8 @@ async function runChecks(ctx: Context, { kind, next, old, errors, request }: Inp
   const admitted: Admitted = own ? await own(gated, old, request) : { object: gated }
   return { ...admitted, object: redactLastApplied(kind, admitted.object) }
 }
+
+/** The object with the status that its kind sets in the same commit. `next` has its new generation. */
+export function observed(ctx: Context, kind: Kind, next: Resource, old: Resource | undefined): Resource {
+  return ctx.admissions.get(kind)?.observe?.(next, old) ?? next
+}

@@ -24,7 +24,7 @@ import {
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { ApplyConflict, type ApplyRequest, applyConfiguration, applyConflictStatus } from '../smd/apply.ts'
 import { TypedError } from '../smd/typed.ts'
-import { admit } from './admission.ts'
+import { admit, observed } from './admission.ts'
 import { type Context, keyOf, requestOf } from './context.ts'
 import { insert, withoutStatus } from './create.ts'
 import { decodeObject } from './decode.ts'
@@ -111,7 +111,8 @@ async function createBy(
   const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
   const { managedFields = [] } = merged.metadata
   const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
-  return insert(ctx, kind, { ...admitted, object: { ...admitted.object, metadata } }, request.dryRun)
+  const complete = observed(ctx, kind, { ...admitted.object, metadata }, undefined)
+  return insert(ctx, kind, { ...admitted, object: complete }, request.dryRun)
 }
 
 /** An apply that creates also needs permission to create. */
