@@ -1,7 +1,8 @@
 // Computes the conditions AccessApplied, RolesResolved and Ready of secrets and teams (D23).
 // Admission sets them in the commit of a write, controllers when something else changes.
 
-import { type Resource, timestamp } from '../api/object.ts'
+import { canonical } from '../api/encode.ts'
+import { type Json, type Resource, timestamp } from '../api/object.ts'
 import { sourceOf } from './project-secret-source.ts'
 
 export type Condition = {
@@ -68,7 +69,7 @@ export function rolesResolved(missing: readonly string[]): Finding {
 /** Everything that roles and bindings are generated from. */
 export const generatedFrom = (spec: unknown): string => {
   const { access = [], clusterRoles = [] } = (spec ?? {}) as Spec
-  return access.length + clusterRoles.length === 0 ? '' : JSON.stringify([access, clusterRoles])
+  return access.length + clusterRoles.length === 0 ? '' : canonical([access, clusterRoles] as unknown as Json)
 }
 
 /**

@@ -14,6 +14,9 @@ export const owner = struct('Owner of the object: a user or a team. Defaults to 
   team: text('The team that owns it.', { maxLength: 253 }),
 })
 
+/** An object has one owner (D23). */
+export const oneOwner = { 'spec.owner': ['user', 'team'] } as const
+
 const accessEntry = struct(
   'Access rights for users and teams.',
   {

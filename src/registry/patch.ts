@@ -8,6 +8,7 @@ import { applyMergePatch } from '../api/merge-patch.ts'
 import { isObject, type Json, type Ref } from '../api/object.ts'
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { applyStrategicMerge } from '../api/strategic-merge.ts'
+import { withoutReplaced } from './alternatives.ts'
 import { apply } from './apply.ts'
 import { type Context, refOf } from './context.ts'
 import { decodeObject, strictPatchError } from './decode.ts'
@@ -31,7 +32,7 @@ export async function patch(
     const secret = secretFields(ctx, kind, ref)
     const seen = maySee(ctx, kind, ref)
     const guard = guardOf(seen ? secret : [everything])
-    const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
+    const patched = withoutReplaced(kind, run(visible(ctx, kind, old) as unknown as Json, body, guard), body)
     const received = decodeObject(kind, patched, options, 'patch')
     checkNamedByPath(kind, ref, received.object.metadata)
     // An unchanged resourceVersion is not a precondition; a changed one is.

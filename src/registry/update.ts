@@ -152,7 +152,9 @@ async function settle(
   const isSame = written.length === 0 && !(requested.callerCannotGet && !ofStatus) && isSameIntent(next, old)
   const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
   const object = { ...next, metadata: { ...next.metadata, generation } }
-  return { ...admitted, object: ofStatus ? object : observed(ctx, kind, object, old) }
+  // Without it, a diff shows only the differences that the client asked for.
+  const isObserved = !ofStatus && !request.dryRun
+  return { ...admitted, object: isObserved ? observed(ctx, kind, object, old) : object }
 }
 
 function withStatusOf(object: Resource, from: Resource): Resource {

@@ -295,7 +295,7 @@ describe('names that refer to nothing get a Warning:', () => {
     await must(admin.ask('POST', teams, { metadata: { name: 'known' } }))
     const made = await admin.ask('POST', secrets(), {
       metadata: { name: 'unwarned' },
-      spec: { data, owner: { team: 'known' }, access: [{ verbs: ['get'], teams: ['known'], users: ['*', 'eve'] }] },
+      spec: { data, owner: { team: 'known' }, access: [{ verbs: ['get'], teams: ['known'], users: ['eve'] }] },
     })
     assert.equal(made.status, 201, made.text)
     assert.equal(warningOf(made), '')
