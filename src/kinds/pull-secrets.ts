@@ -1,9 +1,10 @@
 // Image pull secrets of a team: its members may get them (D23). The team remembers their uids, so that a secret that is
 // created again under the same name is not shared by an old entry (D61).
 
+import { canonical } from '../api/encode.ts'
 import { type FieldError, invalidValue, isEnough, notSupported, required } from '../api/errors.ts'
 import { dnsLabel, dnsSubdomain } from '../api/names.ts'
-import { isObject, type Ref, type Resource } from '../api/object.ts'
+import { isObject, type Json, type Ref, type Resource } from '../api/object.ts'
 import { list, type Static, struct, text } from '../api/schema.ts'
 import { isDataKey } from './secret-data.ts'
 
@@ -78,13 +79,15 @@ export function checkPullSecrets(
   entries: readonly PullSecret[] = [],
   before: readonly PullSecret[] = [],
 ): FieldError[] {
-  const known = new Set(before.map(one => JSON.stringify(one)))
+  const known = new Set(before.map(printed))
   const errors: FieldError[] = []
   for (const [index, entry] of entries.entries())
-    if (!isEnough(errors) && !known.has(JSON.stringify(entry)))
+    if (!isEnough(errors) && !known.has(printed(entry)))
       errors.push(...checkEntry(entry, `spec.imagePullSecrets[${index}]`))
   return errors
 }
+
+const printed = (entry: PullSecret) => canonical(entry as unknown as Json)
 
 function checkEntry({ apiGroup, kind, secretName, secretNamespace, key }: PullSecret, at: string): FieldError[] {
   const errors: FieldError[] = []
