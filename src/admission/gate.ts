@@ -59,10 +59,10 @@ async function admit(
   const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
   const uids = uidsFor(dependencies, after, known.uids)
   const added = kind.checkedWhole ? after : await newGrants({ grants: after, uids: uids.kept }, known)
-  warnUnknownNames(request.warn, unknownTeams(dependencies, after))
   const checkGrants = openGrantCheck(dependencies, check)
   await checkGrants(added)
-  const pinned = pinPullSecrets(dependencies, check, isScoped)
+  const { object: pinned, unknown } = pinPullSecrets(dependencies, check, isScoped)
+  warnUnknownNames(dependencies, check, [...unknownTeams(dependencies, after, before), ...unknown])
   if (isScoped) return withTeamUids(pinned, uids.kept)
   if (kind.checkedWhole) return withTeamUids(pinned, { ...uids.kept, ...uids.stale })
   const checkCopies = (teams: Uids, copies: readonly Copy[]) => {
@@ -107,10 +107,13 @@ type Uids = { readonly [team: string]: string }
 const teamsIn = (grants: readonly Grant[]): Set<string> =>
   new Set(grants.flatMap(({ to }) => (to?.kind === 'team' ? [to.name] : [])))
 
-function unknownTeams({ teamUid }: Teams, grants: readonly Grant[]): UnknownName[] {
+function unknownTeams({ teamUid }: Teams, grants: readonly Grant[], before: readonly Grant[]): UnknownName[] {
+  const stored = teamsIn(before)
   const fields = new Map<string, string>()
   for (const { field, to } of grants) if (to?.kind === 'team' && !fields.has(to.name)) fields.set(to.name, field)
-  return [...fields].flatMap(([name, field]) => (teamUid(name) === undefined ? [{ field, what: 'team', name }] : []))
+  return [...fields].flatMap(([name, field]) =>
+    teamUid(name) === undefined ? [{ field, what: 'team', name, isStored: stored.has(name) }] : [],
+  )
 }
 
 /** The teams that the stored object refers to: the pinned ones, or else the current teams with these names. */

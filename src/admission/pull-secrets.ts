@@ -6,7 +6,7 @@ import type { Decision, Question, Target } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { type PullSecret, pullKey, pullTarget, pullUidsOf, withPullUids } from '../kinds/pull-secrets.ts'
 import { Team } from '../kinds/team.ts'
-import { type UnknownName, warnUnknownNames } from './unknown-names.ts'
+import type { UnknownName } from './unknown-names.ts'
 
 export type PullDependencies = {
   readonly authorize: (caller: Caller, question: Question) => Decision
@@ -20,13 +20,14 @@ export type PullDependencies = {
  */
 export function pinPullSecrets(
   { authorize, secretUid }: PullDependencies,
-  { kind, next, old, request: { caller, warn } }: GatedWrite,
+  { kind, next, old, request: { caller } }: GatedWrite,
   isScoped: boolean,
-): Resource {
+): { readonly object: Resource; readonly unknown: readonly UnknownName[] } {
   const entries = kind === Team ? ((next.spec?.['imagePullSecrets'] ?? []) as readonly PullSecret[]) : []
-  if (kind !== Team || (entries.length === 0 && !old)) return next
+  if (kind !== Team || (entries.length === 0 && !old)) return { object: next, unknown: [] }
   const before = old ? pullUidsOf(old) : {}
   const uids: { [secret: string]: string } = {}
+  const stored = new Set(((old?.spec?.['imagePullSecrets'] ?? []) as readonly PullSecret[]).map(keyOf))
   const unknown: UnknownName[] = []
   for (const [index, entry] of entries.entries()) {
     const target = pullTarget(entry)
@@ -37,11 +38,13 @@ export function pinPullSecrets(
     // Callers who may not get the secret must not learn whether it exists.
     if (uid === undefined && mayGet) {
       const what = `${target.resource} in the namespace "${target.namespace}"`
-      unknown.push({ field: `spec.imagePullSecrets[${index}]`, what, name: target.name })
+      const isStored = stored.has(key)
+      unknown.push({ field: `spec.imagePullSecrets[${index}]`, what, name: target.name, isStored })
     }
     const pinned = mayGet && uid !== undefined && !isScoped ? uid : known
     if (pinned !== undefined) uids[key] = pinned
   }
-  warnUnknownNames(warn, unknown)
-  return withPullUids(next, uids)
+  return { object: withPullUids(next, uids), unknown }
 }
+
+const keyOf = (entry: PullSecret) => pullKey(pullTarget(entry))

@@ -291,6 +291,19 @@ describe('names that refer to nothing get a Warning:', () => {
     assert.match(warningOf(made), /ghost-project/)
   })
 
+  test('but not for names that the caller may not read', async () => {
+    const ned = await stage.invite('ned')
+    const access = [{ verbs: ['patch'], users: ['ned'], teams: ['ghost-unseen'] }]
+    await must(admin.ask('POST', secrets(), { metadata: { name: 'unseen' }, spec: { data, access } }))
+    const imagePullSecrets = [{ secretName: 'ghost-unseen' }]
+    await must(admin.ask('POST', teams, { metadata: { name: 'unseen' }, spec: { access, imagePullSecrets } }))
+    for (const path of [`${secrets()}/unseen`, `${teams}/unseen`]) {
+      const answer = await ned.ask('PATCH', path, { spec: { description: 'x' } }, merge)
+      assert.equal(answer.status, 200, answer.text)
+      assert.equal(warningOf(answer), '')
+    }
+  })
+
   test('and names that exist get none', async () => {
     await must(admin.ask('POST', teams, { metadata: { name: 'known' } }))
     const made = await admin.ask('POST', secrets(), {
