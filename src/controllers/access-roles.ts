@@ -45,15 +45,20 @@ export function startAccessRoles({ resources, kinds, now, failed }: AccessRolesO
   })
   const bare = new Map<string, Owner>()
   const firstConditions = startLoop({
-    reconcile: async slot => {
-      const one = bare.get(slot)
-      bare.delete(slot)
-      if (!one) return undefined
-      await writeFirstConditions(resources, one, now).catch(ignoreUndecryptable)
-      await new Promise(resolve => setTimeout(resolve, firstConditionsEvery))
-      return undefined
+    reconcile: async () => {
+      const [next] = bare
+      if (next) {
+        bare.delete(next[0])
+        await writeFirstConditions(resources, next[1], now).catch(error => {
+          // A damaged object is not written, and others go first after a failure.
+          if (isUndecryptable(error)) return
+          bare.set(...next)
+          throw error
+        })
+      }
+      return bare.size > 0 ? firstConditionsEvery : undefined
     },
-    failed: (slot, error) => failed(`writing the conditions of ${slot}`, error),
+    failed: (_, error) => failed('writing the first conditions of an object', error),
   })
   const add = (owner: Owner | undefined) => {
     if (!owner) return
@@ -72,7 +77,7 @@ export function startAccessRoles({ resources, kinds, now, failed }: AccessRolesO
         const owner = { kind, ref }
         if (next?.isBare) {
           bare.set(slotOf(owner), owner)
-          firstConditions.add(slotOf(owner))
+          if (bare.size === 1) firstConditions.add('next')
         } else if (next?.isOpen || (next?.source ?? '') !== (before?.source ?? '')) add(owner)
       },
     }),
@@ -199,7 +204,3 @@ async function repair(resources: Resources, kind: Kind, current: Resource, wante
 }
 
 const isSame = (one: Json | undefined, other: Json | undefined) => canonical(one ?? null) === canonical(other ?? null)
-
-function ignoreUndecryptable(error: unknown): void {
-  if (!isUndecryptable(error)) throw error
-}

@@ -1,4 +1,4 @@
-// What the decisions promise about access entries, conditions, warnings, owners, team usernames and pull secrets (D23, D26, D60, D61).
+// Tests the promises about access entries, conditions, warnings, owners, team usernames and pull secrets (D23, D26, D60, D61).
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
