@@ -108,12 +108,12 @@ const teamsIn = (grants: readonly Grant[]): Set<string> =>
   new Set(grants.flatMap(({ to }) => (to?.kind === 'team' ? [to.name] : [])))
 
 function unknownTeams({ teamUid }: Teams, grants: readonly Grant[], before: readonly Grant[]): UnknownName[] {
-  const stored = teamsIn(before)
   const fields = new Map<string, string>()
   for (const { field, to } of grants) if (to?.kind === 'team' && !fields.has(to.name)) fields.set(to.name, field)
-  return [...fields].flatMap(([name, field]) =>
-    teamUid(name) === undefined ? [{ field, what: 'team', name, isStored: stored.has(name) }] : [],
-  )
+  const unknown = [...fields].filter(([name]) => teamUid(name) === undefined)
+  if (unknown.length === 0) return []
+  const stored = teamsIn(before)
+  return unknown.map(([name, field]) => ({ field, what: 'team', name, isStored: stored.has(name) }))
 }
 
 /** The teams that the stored object refers to: the pinned ones, or else the current teams with these names. */

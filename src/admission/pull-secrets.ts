@@ -4,7 +4,7 @@ import type { Caller } from '../api/caller.ts'
 import type { Resource } from '../api/object.ts'
 import type { Decision, Question, Target } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
-import { type PullSecret, pullKey, pullTarget, pullUidsOf, withPullUids } from '../kinds/pull-secrets.ts'
+import { hasPullUids, type PullSecret, pullKey, pullTarget, pullUidsOf, withPullUids } from '../kinds/pull-secrets.ts'
 import { Team } from '../kinds/team.ts'
 import type { UnknownName } from './unknown-names.ts'
 
@@ -24,7 +24,7 @@ export function pinPullSecrets(
   isScoped: boolean,
 ): { readonly object: Resource; readonly unknown: readonly UnknownName[] } {
   const entries = kind === Team ? ((next.spec?.['imagePullSecrets'] ?? []) as readonly PullSecret[]) : []
-  if (kind !== Team || (entries.length === 0 && !old)) return { object: next, unknown: [] }
+  if (kind !== Team || (entries.length === 0 && !hasPullUids(next))) return { object: next, unknown: [] }
   const before = old ? pullUidsOf(old) : {}
   const uids: { [secret: string]: string } = {}
   const stored = new Set(((old?.spec?.['imagePullSecrets'] ?? []) as readonly PullSecret[]).map(keyOf))

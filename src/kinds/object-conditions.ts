@@ -29,12 +29,8 @@ export const accessPending = 'AccessPending'
 export const conditionOf = (object: Resource<unknown, unknown>, type: string): Condition | undefined =>
   (object.status as Status | undefined)?.conditions?.find(one => one.type === type)
 
-export const accessApplied: Finding = {
-  type: 'AccessApplied',
-  status: 'True',
-  reason: 'Applied',
-  message: 'roles and bindings exist for all entries',
-}
+// A condition that is True needs no message. Most objects have only such conditions, and every write encodes them.
+export const accessApplied: Finding = { reason: 'Applied', status: 'True', type: 'AccessApplied' }
 
 export const accessFailed = (message: string): Finding => ({
   type: 'AccessApplied',
@@ -44,7 +40,9 @@ export const accessFailed = (message: string): Finding => ({
   message,
 })
 
-const noAccess: Finding = { ...accessApplied, reason: 'NoEntries', message: 'there are no access entries' }
+const noAccess: Finding = { reason: 'NoEntries', status: 'True', type: 'AccessApplied' }
+const resolved: Finding = { reason: 'Resolved', status: 'True', type: 'RolesResolved' }
+const ready: Finding = { reason: 'Ready', status: 'True', type: 'Ready' }
 
 const pending: Finding = {
   type: 'AccessApplied',
@@ -59,8 +57,8 @@ const maxNames = 20
 
 /** `missing`: names of cluster roles that do not exist. */
 export function rolesResolved(missing: readonly string[]): Finding {
+  if (missing.length === 0) return resolved
   const type = 'RolesResolved'
-  if (missing.length === 0) return { type, status: 'True', reason: 'Resolved', message: 'all cluster roles exist' }
   const others = missing.length > maxNames ? ` and ${missing.length - maxNames} more` : ''
   const message = `missing cluster roles: ${missing.slice(0, maxNames).join(', ')}${others}`
   return { type, status: 'False', severity: 'Warning', reason: 'RolesMissing', message }
@@ -110,19 +108,31 @@ export function withConditions<O extends Resource<unknown, unknown>>(
   now: number,
 ): O {
   const status = (object.status ?? {}) as Status
-  const conditions = [...(status.conditions ?? [])]
-  const set = (finding: Finding) => {
-    const index = conditions.findIndex(one => one.type === finding.type)
-    const before = conditions[index]
-    const lastTransitionTime =
-      before?.status === finding.status ? (before.lastTransitionTime ?? timestamp(now)) : timestamp(now)
-    conditions[index === -1 ? conditions.length : index] = { ...finding, lastTransitionTime }
-  }
-  for (const finding of findings) set(finding)
-  set(readiness(object, conditions))
-  const { generation } = object.metadata
-  return { ...object, status: { ...status, conditions, ...(generation ? { observedGeneration: generation } : {}) } }
+  let conditions = findings.reduce((all, one) => withCondition(all, one, now), status.conditions ?? none)
+  conditions = withCondition(conditions, readiness(object, conditions), now)
+  const observedGeneration = object.metadata.generation ?? status.observedGeneration
+  if (conditions === status.conditions && observedGeneration === status.observedGeneration) return object
+  return { ...object, status: { ...status, conditions, observedGeneration } }
 }
+
+const none: readonly Condition[] = []
+
+/** The list itself if the condition is the same, so that an unchanged list is recognized quickly. */
+function withCondition(conditions: readonly Condition[], finding: Finding, now: number): readonly Condition[] {
+  const index = conditions.findIndex(one => one.type === finding.type)
+  const before = conditions[index]
+  if (before && isSame(before, finding)) return conditions
+  const lastTransitionTime = before?.status === finding.status ? before.lastTransitionTime : undefined
+  const next = { lastTransitionTime: lastTransitionTime ?? timestamp(now), ...finding }
+  return before ? conditions.with(index, next) : [...conditions, next]
+}
+
+const isSame = (condition: Condition, finding: Finding): boolean =>
+  condition.status === finding.status &&
+  condition.reason === finding.reason &&
+  condition.message === finding.message &&
+  condition.severity === finding.severity &&
+  condition.lastTransitionTime !== undefined
 
 /** An object is ready if its other conditions are True. */
 function readiness(object: Resource<unknown, unknown>, conditions: readonly Condition[]): Finding {
@@ -138,7 +148,7 @@ function readiness(object: Resource<unknown, unknown>, conditions: readonly Cond
     const message = 'the data is being copied from the SharedSecret'
     return { type, status: 'Unknown', severity: 'Info', reason: 'SyncPending', message }
   }
-  return { type, status: 'True', reason: 'Ready', message: 'all other conditions are True' }
+  return ready
 }
 
 const needs = new Set(['AccessApplied', 'RolesResolved'])

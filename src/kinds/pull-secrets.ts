@@ -46,6 +46,9 @@ type Team = Pick<
 
 const targetsOf = ({ spec }: Team): readonly PullTarget[] => (spec?.imagePullSecrets ?? []).map(pullTarget)
 
+export const hasPullUids = ({ metadata }: Pick<Resource, 'metadata'>): boolean =>
+  metadata.annotations?.[uidsAnnotation] !== undefined
+
 export function pullUidsOf({ metadata }: Pick<Resource, 'metadata'>): Uids {
   try {
     const value: unknown = JSON.parse(metadata.annotations?.[uidsAnnotation] ?? '{}')

@@ -163,7 +163,7 @@ describe('conditions (D23):', () => {
       assert.equal(severity, undefined, 'only conditions that are not True have a severity')
       assert.match(lastTransitionTime ?? '', /^\d{4}-.*Z$/)
       assert.match(reason ?? '', /^[A-Z]\w+$/)
-      assert.ok(message)
+      assert.equal(message, undefined, 'and only those have a message')
     }
   })
 
