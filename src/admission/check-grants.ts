@@ -26,8 +26,13 @@ export type GrantCheck = (added: readonly Grant[]) => Promise<void>
 /** The checks of one write share the permissions that the caller has on the object. */
 export function openGrantCheck(dependencies: GrantDependencies, check: GatedWrite): GrantCheck {
   const { kind, next, request } = check
-  const may = remembered(dependencies.verbCheck(request.caller, targetOf(kind, next)))
-  return added => checkGrants(dependencies, check, may, added)
+  let may: VerbCheck | undefined
+  return async added => {
+    // Most writes grant nothing new.
+    if (added.length === 0) return
+    may ??= remembered(dependencies.verbCheck(request.caller, targetOf(kind, next)))
+    await checkGrants(dependencies, check, may, added)
+  }
 }
 
 /** Many recipients get the same verbs. */

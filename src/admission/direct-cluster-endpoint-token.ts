@@ -7,9 +7,9 @@ import { invalid, invalidValue } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import { timestamp } from '../api/object.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
-import { type NameDependencies, unknownNames } from './unknown-names.ts'
+import { type ProjectDependencies, unknownProjects } from './unknown-projects.ts'
 
-type Dependencies = NameDependencies & {
+type Dependencies = ProjectDependencies & {
   /** The maximum lifetime of a token in seconds (D31). */
   readonly maxTokenTTL: number
   /**
@@ -37,7 +37,7 @@ export const directClusterEndpointTokenAdmission = (
     const sent = next.spec?.scope as Scope | undefined
     // A token without a scope gets the scope of its key (D32).
     const scope = sent && Object.keys(sent).length ? sent : caller.scope
-    for (const warning of unknownNames(dependencies, { caller, next: sent })) warn(warning)
+    for (const warning of unknownProjects(dependencies, { caller, next: sent })) warn(warning)
     if (dryRun) return next
     const { token, expires } = await signToken(caller, { ttl, scope: scope && withoutDuplicates(scope) })
     warn(

@@ -16,14 +16,16 @@ import { type GrantCheck, type GrantDependencies, openGrantCheck } from './check
 import { checkCopy, pinSource } from './copied-source.ts'
 import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
+import { type PullDependencies, pinPullSecrets } from './pull-secrets.ts'
 import { keepReserved } from './reserved-metadata.ts'
+import { type TeamNames, teamNamed, withTeamNames } from './team-usernames.ts'
+import { type UnknownName, warnUnknownNames } from './unknown-names.ts'
 
 type WriteDependencies = GrantDependencies &
   Parameters<typeof checkCredential>[0] &
-  Parameters<typeof pinSource>[0] & {
-    /** The uid of a team that exists and is not being deleted. */
-    readonly teamUid: (name: string) => string | undefined
-  }
+  Parameters<typeof pinSource>[0] &
+  PullDependencies &
+  TeamNames
 
 export type GateDependencies = Omit<WriteDependencies, 'compareRules'> & {
   /** Starts the comparison of rules in one write. */
@@ -31,6 +33,8 @@ export type GateDependencies = Omit<WriteDependencies, 'compareRules'> & {
 }
 
 export const openGate = (dependencies: GateDependencies): Gate => ({
+  teamNamed: text => teamNamed(dependencies, text),
+  withTeamNames: (kind, next, old) => withTeamNames(dependencies, kind, next, old),
   admit: write => admit({ ...dependencies, compareRules: dependencies.startComparison() }, write),
   checkDelete: (kind, old, caller) => checkDelete(dependencies, kind, old, caller),
 })
@@ -55,15 +59,16 @@ async function admit(
   const known = { grants: before, uids: effectiveUids(dependencies, before, old) }
   const uids = uidsFor(dependencies, after, known.uids)
   const added = kind.checkedWhole ? after : await newGrants({ grants: after, uids: uids.kept }, known)
-  if (added.length === 0 && Object.keys(uids.stale).length === 0) return withTeamUids(source, uids.kept)
   const checkGrants = openGrantCheck(dependencies, check)
   await checkGrants(added)
-  if (isScoped) return withTeamUids(source, uids.kept)
-  if (kind.checkedWhole) return withTeamUids(source, { ...uids.kept, ...uids.stale })
-  const checkCopies = (pinned: Uids, copies: readonly Copy[]) => {
-    for (const copy of copies) checkCopy(dependencies, { ...check, next: withTeamUids(source, pinned) }, copy)
+  const { object: pinned, unknown } = pinPullSecrets(dependencies, check, isScoped)
+  warnUnknownNames(dependencies, check, [...unknownTeams(dependencies, after, before), ...unknown])
+  if (isScoped) return withTeamUids(pinned, uids.kept)
+  if (kind.checkedWhole) return withTeamUids(pinned, { ...uids.kept, ...uids.stale })
+  const checkCopies = (teams: Uids, copies: readonly Copy[]) => {
+    for (const copy of copies) checkCopy(dependencies, { ...check, next: withTeamUids(source, teams) }, copy)
   }
-  return withTeamUids(source, await pinAgain({ checkGrants, checkCopies }, { after, uids, known }))
+  return withTeamUids(pinned, await pinAgain({ checkGrants, checkCopies }, { after, uids, known }))
 }
 
 /**
@@ -94,13 +99,22 @@ function refuseScoped(kind: Kind, next: Resource, { isNew, before, after }: Chan
   )
 }
 
-/** Reading and copying are checked separately, within the scope. */
-const givesPower = ({ type }: Grant) => type !== 'read' && type !== 'copy'
+/** Copying is checked separately, within the scope. */
+const givesPower = ({ type }: Grant) => type !== 'copy'
 
 type Uids = { readonly [team: string]: string }
 
 const teamsIn = (grants: readonly Grant[]): Set<string> =>
   new Set(grants.flatMap(({ to }) => (to?.kind === 'team' ? [to.name] : [])))
+
+function unknownTeams({ teamUid }: Teams, grants: readonly Grant[], before: readonly Grant[]): UnknownName[] {
+  const fields = new Map<string, string>()
+  for (const { field, to } of grants) if (to?.kind === 'team' && !fields.has(to.name)) fields.set(to.name, field)
+  const unknown = [...fields].filter(([name]) => teamUid(name) === undefined)
+  if (unknown.length === 0) return []
+  const stored = teamsIn(before)
+  return unknown.map(([name, field]) => ({ field, what: 'team', name, isStored: stored.has(name) }))
+}
 
 /** The teams that the stored object refers to: the pinned ones, or else the current teams with these names. */
 function effectiveUids({ teamUid }: Teams, grants: readonly Grant[], old: Resource | undefined): Uids {

@@ -10,12 +10,12 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { revokedByKey } from '../kinds/revocation-triggers.ts'
 import { digest } from './digest.ts'
 import { type RotationDependencies, rotateKey } from './key-rotation.ts'
-import { type NameDependencies, unknownNames } from './unknown-names.ts'
+import { type ProjectDependencies, unknownProjects } from './unknown-projects.ts'
 
 type Key = ObjectOf<typeof OwnedAccessKey>
 
 type Dependencies = RotationDependencies &
-  NameDependencies & {
+  ProjectDependencies & {
     /** Whether one scope is at most as wide as another (D25). */
     readonly isNoWider: (inner: unknown, outer: unknown) => boolean
     /**
@@ -31,7 +31,7 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
     admit: async (next, old, { caller, dryRun, warn }) => {
       const { key: given, ...rest } = next.spec ?? {}
       const scopes = { caller, next: rest.scope as Scope | undefined, old: old?.spec?.scope as Scope | undefined }
-      for (const warning of unknownNames(dependencies, scopes)) warn(warning)
+      for (const warning of unknownProjects(dependencies, scopes)) warn(warning)
       if (!given && old) return { object: { ...next, spec: rest } }
       const errors = given ? checkKey(given) : []
       if (errors.length) throw invalid(OwnedAccessKey, next.metadata.name ?? '', errors)

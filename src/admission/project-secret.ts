@@ -1,4 +1,4 @@
-// ProjectSecret: stores versions of its data (D35), and protects the copy of a SharedSecret (D30).
+// ProjectSecret: stores versions of its data (D35), protects the copy of a SharedSecret (D30), and sets its conditions (D23).
 
 import type { Admission, RequestContext } from '../api/admission.ts'
 import { systemCaller } from '../api/caller.ts'
@@ -6,6 +6,7 @@ import { canonical } from '../api/encode.ts'
 import { fieldForbidden, invalid } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
+import { withObserved } from '../kinds/object-conditions.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { sourceOf, syncManager } from '../kinds/project-secret-source.ts'
 import { countVersion, previousVersion } from '../kinds/secret-version.ts'
@@ -21,6 +22,7 @@ export const projectSecretAdmission = (dependencies: Dependencies): Admission<Ob
     const restored = await restoredVersion(ProjectSecret, { next, old }, request, dependencies)
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
+  observe: (next, old) => withObserved(next, old, { now: dependencies.now() }),
   companions: (old, next) => previousVersion(ProjectSecret, old, next),
   subresources: { history: secretHistory(ProjectSecret, dependencies), lastread: secretLastRead(dependencies) },
 })

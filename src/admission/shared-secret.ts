@@ -1,7 +1,8 @@
-// SharedSecret: counts the versions of its data and stores earlier ones (D35).
+// SharedSecret: counts the versions of its data and stores earlier ones (D35), and sets its conditions (D23).
 
 import type { Admission } from '../api/admission.ts'
 import type { ObjectOf } from '../api/kind.ts'
+import { withObserved } from '../kinds/object-conditions.ts'
 import { countVersion, previousVersion } from '../kinds/secret-version.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { type RestoreDependencies, restoredVersion } from './restored-version.ts'
@@ -15,6 +16,7 @@ export const sharedSecretAdmission = (dependencies: Dependencies): Admission<Obj
     const restored = await restoredVersion(SharedSecret, { next, old }, request, dependencies)
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
+  observe: (next, old) => withObserved(next, old, { now: dependencies.now() }),
   companions: (old, next) => previousVersion(SharedSecret, old, next),
   subresources: { history: secretHistory(SharedSecret, dependencies), lastread: secretLastRead(dependencies) },
 })

@@ -1,56 +1,38 @@
-// Warns about names in a write that refer to nothing yet, because they may be mistyped.
+// Warns about names in a write that refer to nothing, such as a team that does not exist.
 
-import type { Caller, Scope } from '../api/caller.ts'
-import type { Question } from '../api/kind.ts'
-import type { Decision } from '../api/permissions.ts'
+import type { Caller } from '../api/caller.ts'
+import { cut } from '../api/errors.ts'
+import type { Decision, Question } from '../api/permissions.ts'
+import type { GatedWrite } from '../api/power-gate.ts'
 
-export type NameDependencies = {
-  /** Whether a namespace contains objects. */
-  readonly isNamespaceInUse: (namespace: string) => boolean
-  readonly authorize: (caller: Caller, question: Question) => Decision
+/** `what`: the kind of thing, such as `team`. `field`: the path of the name. `isStored`: the object had the name before. */
+export type UnknownName = {
+  readonly field: string
+  readonly what: string
+  readonly name: string
+  readonly isStored: boolean
 }
 
-type Scopes = { readonly caller: Caller; readonly next: Scope | undefined; readonly old?: Scope | undefined }
+type Dependencies = { readonly authorize: (caller: Caller, question: Question) => Decision }
 
-/** A scope can name very many projects. */
 const maxWarnings = 10
-const maxLookUps = 100
 
 /**
- * Warnings about projects of a scope in which the caller can see nothing. Whether others have objects there stays hidden.
- * A name that `old` has gives no warning again.
+ * One warning per name. The write succeeds, because the object may be created later. Callers who may not get the object see
+ * only the names that they sent (D6).
  */
-export function unknownNames(dependencies: NameDependencies, { caller, next, old }: Scopes): readonly string[] {
-  const known = new Set(Array.from(projectsIn(old), ({ project }) => project))
-  const warnings: string[] = []
-  let left = maxLookUps
-  for (const { project, field } of projectsIn(next)) {
-    if (warnings.length === maxWarnings || left-- === 0) break
-    if (known.has(project)) continue
-    known.add(project)
-    if (!isVisible(dependencies, caller, `p-${project}`))
-      warnings.push(`spec.scope.${field}: project "${project}" has no objects that you can see; check the name`)
-  }
-  return warnings
-}
-
-function isVisible({ isNamespaceInUse, authorize }: NameDependencies, caller: Caller, namespace: string): boolean {
-  if (!isNamespaceInUse(namespace)) return false
-  const secrets = { group: 'management.platform.sh', resource: 'projectsecrets', namespace }
-  return (
-    authorize(caller, { verb: 'list', target: secrets }).allowed ||
-    authorize(caller, { verb: 'get', target: { group: '', resource: 'namespaces', namespace: '', name: namespace } })
-      .allowed
-  )
-}
-
-type Named = { readonly project: string; readonly field: string }
-
-function* projectsIn(scope: Scope = {}): Generator<Named> {
-  for (const list of ['projects', 'spaces', 'virtualClusters', 'secrets'] as const)
-    for (const [index, { project }] of (scope[list] ?? []).entries())
-      if (project && project !== '*') yield { project, field: `${list}[${index}].project` }
-  for (const [index, { projects = [] }] of (scope.roles ?? []).entries())
-    for (const [position, project] of projects.entries())
-      if (project !== '*') yield { project, field: `roles[${index}].projects[${position}]` }
+export function warnUnknownNames(
+  { authorize }: Dependencies,
+  { kind, next, request: { caller, warn } }: GatedWrite,
+  unknown: readonly UnknownName[],
+): void {
+  if (unknown.length === 0) return
+  const { namespace = '', name: own = '' } = next.metadata
+  const target = { group: kind.group, resource: kind.plural, namespace, name: own }
+  const isShown = unknown.some(one => one.isStored) && authorize(caller, { verb: 'get', target }).allowed
+  const shown = unknown.filter(({ isStored }) => isShown || !isStored)
+  const byName = new Map(shown.map(one => [`${one.what} ${one.name}`, one]))
+  const all = [...byName.values()]
+  for (const { field, what, name } of all.slice(0, maxWarnings)) warn(`${field}: ${what} "${cut(name)}" does not exist`)
+  if (all.length > maxWarnings) warn(`${all.length - maxWarnings} more names refer to nothing`)
 }

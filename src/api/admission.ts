@@ -27,6 +27,11 @@ export type Admitted<O = Resource> = {
 export type Admission<O = Resource> = {
   /** Rejects the write by throwing, or returns the object to store. Runs after validation and the gate. */
   readonly admit?: (next: O, old: O | undefined, request: RequestContext) => Promise<Admitted<O>>
+  /**
+   * Sets the status that is known with the write, so that it needs no second one. Runs last, with the new generation, but not
+   * for writes of /status. Must not change the status of an unchanged object.
+   */
+  readonly observe?: (next: O, old: O | undefined) => O
   /** Objects to store in the same commit because of a change. At most one of each kind, none of this kind. `next` is undefined after a deletion. */
   readonly companions?: (old: O, next: O | undefined) => readonly Companion[]
   /** For kinds that are not stored: the response to a create. */

@@ -81,6 +81,8 @@ type Names = {
   readonly sealed: readonly string[]
   /** Write-only maps of text, by the path of the map that stores them as base64: `spec.stringData` to `spec.data`. */
   readonly textForms: { readonly [field: string]: string }
+  /** Fields of which an object has at most one, by the path of their parent. A patch that sets one removes the others. */
+  readonly alternatives: { readonly [parent: string]: readonly string[] }
   /** Fields for field selectors besides name and namespace, with the value that an absent field has. Not for sealed fields. */
   readonly selectable: { readonly [field: string]: string }
   readonly subresources: { readonly [name: string]: Subresource }
@@ -139,6 +141,7 @@ type Optional =
   | 'writeOnly'
   | 'sealed'
   | 'textForms'
+  | 'alternatives'
   | 'selectable'
   | 'statusSubresource'
   | 'subresources'
@@ -175,6 +178,7 @@ export function defineKind<S extends TSchema, T extends TSchema>(
     writeOnly: [],
     sealed: [],
     textForms: {},
+    alternatives: {},
     selectable: {},
     statusSubresource: false,
     subresources: {},

@@ -172,10 +172,14 @@ function invalid(field: string, value: string, problems: readonly string[]): str
   return `${field}: Invalid value: ${JSON.stringify(value)}: ${problems.join('; ')}`
 }
 
-/** `supported`: the fields of the kind that selectors may use. */
-export function parseFieldSelector(text: string, supported: readonly string[]): FieldSelector {
+/** `supported`: the fields of the kind that selectors may use. `teamNamed` replaces the username of a team by its name (D23). */
+export function parseFieldSelector(
+  text: string,
+  supported: readonly string[],
+  teamNamed: (text: string) => string = same,
+): FieldSelector {
   const parts = (text.match(/(?:\\[\s\S]|[^\\,]|\\$)+/g) ?? []).sort()
-  const terms = parts.map(part => parseTerm(part, text))
+  const terms = parts.map(part => withTeamName(parseTerm(part, text), teamNamed))
   for (const { field } of terms) {
     if (!supported.includes(field)) throw new SelectorError(`field label not supported: ${field}`)
   }
@@ -186,6 +190,11 @@ export function parseFieldSelector(text: string, supported: readonly string[]): 
     toString: () => terms.map(({ field, op, value }) => `${field}${op}${escapeValue(value)}`).join(','),
   }
 }
+
+const same = (text: string) => text
+
+const withTeamName = (term: FieldTerm, teamNamed: (text: string) => string): FieldTerm =>
+  term.field === 'spec.team' ? { ...term, value: teamNamed(term.value) } : term
 
 function parseTerm(part: string, whole: string): FieldTerm {
   const operator = /!=|==?/.exec(part)

@@ -10,6 +10,7 @@ import { startRotationOverlap } from '../controllers/rotation-overlap.ts'
 import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { startTeamReferences } from '../controllers/team-references.ts'
+import { startTeamRoles } from '../controllers/team-roles.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -40,7 +41,7 @@ export function startBackgroundLoops({ apiServer, storage: { activity }, setting
   const resources = apiServer.internalClient
   const controllers = [
     startGarbageCollector({ resources, kinds, now, failed }),
-    startAccessRoles({ resources, kinds: [SharedSecret, ProjectSecret, Team], failed }),
+    startAccessRoles({ resources, kinds: [SharedSecret, ProjectSecret, Team], now, failed }),
     startExpiry({
       resources,
       now,
@@ -49,6 +50,7 @@ export function startBackgroundLoops({ apiServer, storage: { activity }, setting
       failed,
     }),
     startTeamReferences({ resources, kinds: namingTeams, teamUid: apiServer.teamUid, failed }),
+    startTeamRoles({ resources, now, failed }),
     startRotationOverlap({ resources, write: apiServer.write, now, failed }),
     startRevocationSweep({ resources, now, failed }),
     startAggregation({ resources, failed }),

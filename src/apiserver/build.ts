@@ -25,12 +25,13 @@ import { type Explainer, openExplainer } from '../auth/authz/explain.ts'
 import { openPermissionChanges } from '../auth/authz/permission-changes.ts'
 import { openRbac, type Rbac } from '../auth/authz/rbac.ts'
 import { isNoWider } from '../auth/authz/scope.ts'
-import { sharedWith } from '../auth/authz/team-grants.ts'
+import { pulledAsShared, sharedWith } from '../auth/authz/team-grants.ts'
 import { type Issuer, openIssuer } from '../auth/tokens/issuer.ts'
 import { openSigningKeys } from '../auth/tokens/signing-keys.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SecretVersion } from '../kinds/secret-version.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
@@ -146,14 +147,22 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     rulesFor: (caller, namespace) => authorizer.rules(caller, namespace),
     rulesOfRole: (kind, ref) => rbac.rulesOf(kind, ref),
     boundTo: group => [...rbac.boundTo(group)],
-    sharedWith: name => sharedWith(registry.internalClient, kinds, { name, uid: teams.uidOf(name) }),
+    sharedWith: async name => [
+      ...(await sharedWith(registry.internalClient, kinds, { name, uid: teams.uidOf(name) })),
+      ...pulledAsShared(teams.get(name)),
+    ],
     explain: (caller, question) => explainer.explain(caller, question),
     whoCan: question => explainer.whoCan(question),
     permissionsOf: team => explainer.permissionsOf(team),
     callerNamed: user => explainer.callerNamed(user),
     callerOf: owner => explainer.callerOf(owner),
     teamUid: name => teams.uidOf(name),
-    teamWithUsername: username => teams.withUsername(username),
+    teamsWithUsername: username => teams.withUsername(username),
+    isTeam: name => registry.peek(Team, { namespace: '', name }) !== undefined,
+    secretUid: ({ resource, namespace, name = '' }) => {
+      const kind = [SharedSecret, ProjectSecret].find(one => one.plural === resource)
+      return kind && registry.peek(kind, { namespace, name })?.metadata.uid
+    },
     authenticateKey: (caller, key) => accessKeys.authenticateKey(caller, key),
     keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
     keyEnds: key => keyEnds(key),
@@ -211,7 +220,14 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     failed: following('roles'),
   })
   const { peek, among } = registry
-  const authorizer = openAuthorizer({ kinds, rbac, peek, among, teamUid: team => teams.uidOf(team) })
+  const authorizer = openAuthorizer({
+    kinds,
+    rbac,
+    peek,
+    among,
+    teamUid: team => teams.uidOf(team),
+    pulled: team => teams.get(team)?.pulled,
+  })
   const isLive = isLiveWith({ teams, now, lastActivity })
   const explainer = openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({

@@ -8,6 +8,7 @@ import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '
 import type { Affects } from '../api/permissions.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { forEachInSlices } from '../api/time-slices.ts'
+import { type Condition, conditionOf, type Finding, withConditions } from '../kinds/object-conditions.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import {
   pinnedOwner,
@@ -45,7 +46,7 @@ type Owner = {
   readonly uid?: string | undefined
 }
 type Following = { readonly source: Source | undefined; readonly owner: Owner }
-type Condition = { readonly [field: string]: string }
+type Status = { readonly conditions?: readonly Condition[]; readonly lastSynced?: string }
 /** `uid`: of the source, where the data is its. */
 type Outcome = {
   readonly data?: Json | undefined
@@ -213,36 +214,31 @@ async function copy(opened: Resources, secret: Resource, data: Json | undefined)
 
 type ConditionUpdate = { readonly outcome: Outcome | undefined; readonly now: number; readonly isCopied?: boolean }
 
-/** The condition and the time, if they are new. No outcome: it follows nothing any more. */
+/** The conditions and the time, if they are new. No outcome: it follows nothing any more. */
 async function writeCondition(
   opened: Resources,
   secret: Resource,
   { outcome, now, isCopied = false }: ConditionUpdate,
 ): Promise<void> {
-  const status = (secret.status ?? {}) as { readonly conditions?: readonly Condition[]; readonly lastSynced?: string }
-  const { conditions = [], lastSynced, ...rest } = status
-  const before = conditions.find(({ type }) => type === 'Synced')
-  const next = outcome && conditionOf(outcome, before, timestamp(now))
-  const isNewly = outcome?.data !== undefined && (isCopied || before?.['status'] !== 'True')
+  const { lastSynced, ...rest } = (secret.status ?? {}) as Status
+  const before = conditionOf(secret, 'Synced')
+  const isNewly = outcome?.data !== undefined && (isCopied || before?.status !== 'True')
   const at = isNewly ? timestamp(now) : outcome && lastSynced
-  if (isSame(before, next) && at === lastSynced) return
-  const others = conditions.filter(({ type }) => type !== 'Synced')
-  const condition = {
-    ...rest,
-    ...(next || others.length ? { conditions: [...others, ...(next ? [next] : [])] } : {}),
-    ...(at ? { lastSynced: at } : {}),
-  }
-  await opened.update(ProjectSecret, refOf(secret), { ...secret, status: condition } as unknown as Json, {
+  const others = rest.conditions?.filter(({ type }) => type !== 'Synced')
+  const bare = { ...secret, status: { ...rest, ...(outcome || !others ? {} : { conditions: others }) } } as Resource
+  const { status } = withConditions(bare, outcome ? [finding(outcome)] : [], now)
+  const next = { ...(status as Status), ...(at ? { lastSynced: at } : {}) }
+  if (isSame(secret.status, next)) return
+  await opened.update(ProjectSecret, refOf(secret), { ...secret, status: next } as unknown as Json, {
     fieldManager: syncManager,
     subresource: 'status',
   })
 }
 
-function conditionOf({ data, reason, message }: Outcome, before: Condition | undefined, now: string): Condition {
-  const status = data === undefined ? 'False' : 'True'
-  const lastTransitionTime = before?.['status'] === status ? (before['lastTransitionTime'] ?? now) : now
-  return { type: 'Synced', status, lastTransitionTime, reason, message }
-}
+const finding = ({ data, reason, message }: Outcome): Finding =>
+  data === undefined
+    ? { type: 'Synced', status: 'False', severity: 'Error', reason, message }
+    : { type: 'Synced', status: 'True', reason, message }
 
 function notThere(error: { code?: number }): undefined {
   if (error.code !== 404) throw error

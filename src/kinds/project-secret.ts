@@ -15,6 +15,8 @@ import {
   checkOwner,
   conditions,
   keepOwner,
+  observedGeneration,
+  oneOwner,
   owner,
   sharedGrants,
   sharedReaders,
@@ -41,6 +43,7 @@ const spec = struct('Desired state of the project secret.', {
 })
 const status = struct('Observed state of the project secret.', {
   conditions,
+  observedGeneration,
   version,
   lastRead: formerLastRead,
   lastSynced: time('Last time the data was copied from the SharedSecret.'),
@@ -57,6 +60,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   spec,
   status,
   statusSubresource: true,
+  alternatives: oneOwner,
   subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
   textForms,

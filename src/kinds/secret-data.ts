@@ -17,6 +17,8 @@ export const stringData = mapOf(
 export const textForms = { 'spec.stringData': 'spec.data' } as const
 
 const keyPattern = /^[-._a-zA-Z0-9]+$/
+export const isDataKey = (key: string): boolean => key.length <= 253 && keyPattern.test(key)
+
 /** In decoded bytes. Larger stored data may stay (D72). */
 const maxBytes = 512 * 1024
 
@@ -26,7 +28,7 @@ type Data = { readonly [key: string]: string }
 export function checkData(map: Data | undefined, old?: Data): FieldError[] {
   const errors: FieldError[] = []
   for (const key of Object.keys(map ?? {})) {
-    if (!isEnough(errors) && (key.length > 253 || !keyPattern.test(key)))
+    if (!isEnough(errors) && !isDataKey(key))
       errors.push(
         invalidValue(
           'spec.data',

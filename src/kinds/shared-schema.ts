@@ -6,13 +6,16 @@ import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/
 import type { Grant, Recipient } from '../api/grant.ts'
 import type { ObjectPermission, PermissionSubject } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { closed, flag, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import { closed, flag, integer, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { teamMatcher, teamOfGroup } from './team-uids.ts'
 
 export const owner = struct('Owner of the object: a user or a team. Defaults to the creator.', {
   user: text('The user who owns it.'),
   team: text('The team that owns it.', { maxLength: 253 }),
 })
+
+/** An object has one owner (D23). */
+export const oneOwner = { 'spec.owner': ['user', 'team'] } as const
 
 const accessEntry = struct(
   'Access rights for users and teams.',
@@ -148,6 +151,8 @@ export const conditions = mapList(
   ['type'],
   'Conditions of the object.',
 )
+
+export const observedGeneration = integer('The generation of the object that the conditions describe.')
 
 type Owner = { readonly user?: string | undefined; readonly team?: string | undefined }
 type Owned = { owner?: Static<typeof owner> | undefined }

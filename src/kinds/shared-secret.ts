@@ -12,6 +12,8 @@ import {
   checkOwner,
   conditions,
   keepOwner,
+  observedGeneration,
+  oneOwner,
   owner,
   sharedGrants,
   sharedReaders,
@@ -26,7 +28,12 @@ const spec = struct('Desired state of the shared secret.', {
   stringData,
   access,
 })
-const status = struct('Observed state of the shared secret.', { conditions, version, lastRead: formerLastRead })
+const status = struct('Observed state of the shared secret.', {
+  conditions,
+  observedGeneration,
+  version,
+  lastRead: formerLastRead,
+})
 
 export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'SharedSecret',
@@ -39,6 +46,7 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   spec,
   status,
   statusSubresource: true,
+  alternatives: oneOwner,
   subresources: { history, lastread },
   sealed: ['spec.data', lastApplied],
   textForms,

@@ -6,13 +6,16 @@ import type { Grant, Recipient } from '../api/grant.ts'
 import { defineKind, type KindOf, type PermissionSubject } from '../api/kind.ts'
 import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
-import { list, mapList, type Static, setOf, struct, text } from '../api/schema.ts'
+import { mapList, type Static, setOf, struct, text } from '../api/schema.ts'
+import { checkPullSecrets, imagePullSecrets, pullTarget } from './pull-secrets.ts'
 import {
   access,
   checkAccess,
   checkOwner,
   conditions,
   keepOwner,
+  observedGeneration,
+  oneOwner,
   owner,
   sharedGrants,
   sharedReaders,
@@ -20,27 +23,19 @@ import {
 } from './shared-schema.ts'
 import { ownerName } from './shared-secret.ts'
 
-const imagePullSecret = struct('A reference to an image pull secret. Grants nothing by itself.', {
-  apiGroup: text('API group of the secret.'),
-  kind: text('Kind of the secret.'),
-  secretName: text('Name of the secret.'),
-  secretNamespace: text('Namespace of the secret.'),
-  key: text('Key within the secret.'),
-})
-
 const spec = struct('Desired state of the team.', {
   displayName: text('Name shown to people.'),
   description: text('Description of the team.'),
   owner,
   username: text(
-    'Name of the team for identification and as image-registry namespace: a DNS label. Defaults to the object name.',
+    'Second name of the team, also for an image registry: a DNS label that no other team has as name or username. Defaults to the object name. Objects may name the team by it; the server stores the name.',
   ),
   users: setOf(text(''), 'Users that belong to the team.', { maxItems: 2000 }),
   groups: setOf(
     text(''),
     'Groups in tokens whose members belong to the team. The prefixes system: and platform: are reserved.',
   ),
-  imagePullSecrets: list(imagePullSecret, 'Image pull secrets the team can access.'),
+  imagePullSecrets,
   clusterRoles: mapList(
     struct('A cluster role.', { name: text('The cluster role to assign.', { maxLength: 253 }) }, ['name']),
     ['name'],
@@ -48,7 +43,7 @@ const spec = struct('Desired state of the team.', {
   ),
   access,
 })
-const status = struct('Observed state of the team.', { conditions })
+const status = struct('Observed state of the team.', { conditions, observedGeneration })
 
 export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> = defineKind({
   kind: 'Team',
@@ -60,6 +55,8 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
   spec,
   status,
   statusSubresource: true,
+  alternatives: oneOwner,
+  selectable: { 'spec.username': '' },
   subresources: {
     permissions: {
       verb: 'get',
@@ -115,6 +112,7 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
     ...checkNames('spec.users', next.spec?.users),
     ...checkNames('spec.groups', next.spec?.groups),
     ...checkGroups(next.spec?.groups, old?.spec?.groups),
+    ...checkPullSecrets(next.spec?.imagePullSecrets, old?.spec?.imagePullSecrets),
     ...checkOwner(next.spec?.owner),
     ...checkAccess(next.spec?.access),
   ],
@@ -135,7 +133,7 @@ type TeamObject = Resource<Static<typeof spec>, unknown>
 /** A new team has every permission that others granted to its name. Its members have the permissions of the team. */
 function teamGrants(team: TeamObject, to?: Recipient): Grant[] {
   const { name = '' } = team.metadata
-  const { users = [], groups = [], clusterRoles = [], imagePullSecrets = [] } = team.spec ?? {}
+  const { users = [], groups = [], clusterRoles = [], imagePullSecrets: pulled = [] } = team.spec ?? {}
   const members = (field: string, kind: Recipient['kind'], names: readonly string[]): Grant[] =>
     names.map(one => ({ type: 'team', field, team: name, to: { kind, name: one } }))
   return [
@@ -150,7 +148,7 @@ function teamGrants(team: TeamObject, to?: Recipient): Grant[] {
         namespace: '',
       }),
     ),
-    ...imagePullSecrets.map(
+    ...pulled.map(
       (secret, index): Grant => ({
         type: 'read',
         field: `spec.imagePullSecrets[${index}]`,
@@ -160,13 +158,6 @@ function teamGrants(team: TeamObject, to?: Recipient): Grant[] {
     ...sharedGrants(team, to),
   ]
 }
-
-const pullTarget = ({ apiGroup, kind, secretName, secretNamespace }: Static<typeof imagePullSecret>) => ({
-  group: apiGroup ?? 'management.platform.sh',
-  resource: `${(kind ?? 'SharedSecret').toLowerCase()}s`,
-  namespace: secretNamespace || 'default',
-  name: secretName ?? '',
-})
 
 /** Rejects empty names. */
 const checkNames = (path: string, names: readonly string[] = []): FieldError[] =>

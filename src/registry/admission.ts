@@ -57,7 +57,8 @@ async function runChecks(ctx: Context, { kind, next, old, errors, request }: Inp
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
   // Validation of the kind expects an object that matches the schema.
   const shaped = errors.length === 0
-  const tidy = { ...next, metadata: uniqueOwners(next.metadata, request.warn) }
+  const named = shaped ? ctx.gate.withTeamNames(kind, next, old) : next
+  const tidy = { ...named, metadata: uniqueOwners(named.metadata, request.warn) }
   const prepared = shaped && kind.prepare ? kind.prepare(tidy, old) : tidy
   const all = [
     ...errors,
@@ -72,4 +73,9 @@ async function runChecks(ctx: Context, { kind, next, old, errors, request }: Inp
   const own = ctx.admissions.get(kind)?.admit
   const admitted: Admitted = own ? await own(gated, old, request) : { object: gated }
   return { ...admitted, object: redactLastApplied(kind, admitted.object) }
+}
+
+/** The object with the status that its kind sets in the same commit. `next` has its new generation. */
+export function observed(ctx: Context, kind: Kind, next: Resource, old: Resource | undefined): Resource {
+  return ctx.admissions.get(kind)?.observe?.(next, old) ?? next
 }

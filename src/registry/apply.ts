@@ -24,7 +24,9 @@ import {
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { ApplyConflict, type ApplyRequest, applyConfiguration, applyConflictStatus } from '../smd/apply.ts'
 import { TypedError } from '../smd/typed.ts'
-import { admit } from './admission.ts'
+import { trackUpdate } from '../smd/update.ts'
+import { admit, observed } from './admission.ts'
+import { withoutReplaced } from './alternatives.ts'
 import { type Context, keyOf, requestOf } from './context.ts'
 import { insert, withoutStatus } from './create.ts'
 import { decodeObject } from './decode.ts'
@@ -78,7 +80,10 @@ async function mergeInto(
     const guessable = callerCannotGet ? fieldsOfConfiguration(wholeSchema(kind), fields) : []
     checkVersion(kind, ref, config.metadata, old)
     const applied = { live: old, config, force, written: [...written, ...guessable] }
-    const merged = merge(ctx, kind, applied, { ...options, callerCannotGet })
+    const merged = replaceAlternatives(ctx, kind, merge(ctx, kind, applied, { ...options, callerCannotGet }), {
+      config,
+      options,
+    })
     const { resourceVersion: ____, managedFields = [], ...metadata } = merged.metadata
     return {
       ...decodeObject(kind, { ...merged, metadata } as unknown as Json, { ...options, fieldValidation: 'Ignore' }),
@@ -112,7 +117,8 @@ async function createBy(
   const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
   const { managedFields = [] } = merged.metadata
   const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
-  return insert(ctx, kind, { ...admitted, object: { ...admitted.object, metadata } }, request.dryRun)
+  const complete = observed(ctx, kind, { ...admitted.object, metadata }, undefined)
+  return insert(ctx, kind, { ...admitted, object: complete }, request.dryRun)
 }
 
 /** An apply that creates also needs permission to create. */
@@ -199,6 +205,29 @@ function merge(
     if (options.callerCannotGet && error instanceof ApplyConflict) throw redactedConflict()
     throw toApiError(kind, applied.config, error)
   }
+}
+
+/** Removes the alternatives that the configuration replaces, also from the fields of their managers. */
+function replaceAlternatives(
+  ctx: Context,
+  kind: Kind,
+  merged: Resource,
+  { config, options }: { readonly config: Resource; readonly options: WriteOptions },
+): Resource {
+  const body = { type: 'apply', body: config as unknown as Json, force: false } as const
+  const kept = withoutReplaced(kind, merged as unknown as Json, body) as unknown as Resource
+  if (kept === merged) return merged
+  const managedFields = trackUpdate({
+    schema: wholeSchema(kind),
+    before: merged,
+    after: kept,
+    manager: options.fieldManager as string,
+    subresource: '',
+    apiVersion: kind.apiVersion,
+    now: timestamp(ctx.now()),
+    resetStatus: true,
+  })
+  return { ...kept, metadata: { ...kept.metadata, managedFields } }
 }
 
 /** Hides the managers, fields and their number from callers without permission to get the object. */

@@ -9,7 +9,7 @@ import { parseStored } from '../api/parse-cache.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { trackUpdate } from '../smd/update.ts'
 import type { Entry, Key, Value } from '../storage/store.ts'
-import { admit } from './admission.ts'
+import { admit, observed } from './admission.ts'
 import { type Context, keyOf, requestOf, spaceOf } from './context.ts'
 import { decodeObject } from './decode.ts'
 import { newMetadata } from './metadata.ts'
@@ -88,7 +88,7 @@ async function complete(ctx: Context, kind: Kind, { next, errors, request, optio
     resetStatus: true,
   })
   const metadata = { ...admitted.object.metadata, ...(managedFields.length ? { managedFields } : {}) }
-  return { ...admitted, object: { ...admitted.object, metadata } }
+  return { ...admitted, object: observed(ctx, kind, { ...admitted.object, metadata }, undefined) }
 }
 
 /** Stores a new object, also for an apply that creates. Returns it as its creator sees it. */

@@ -8,6 +8,7 @@ import { applyMergePatch } from '../api/merge-patch.ts'
 import { isObject, type Json, type Ref } from '../api/object.ts'
 import type { Document, PatchBody, WriteOptions } from '../api/resources.ts'
 import { applyStrategicMerge } from '../api/strategic-merge.ts'
+import { withoutReplaced } from './alternatives.ts'
 import { apply } from './apply.ts'
 import { type Context, refOf } from './context.ts'
 import { decodeObject, strictPatchError } from './decode.ts'
@@ -31,8 +32,9 @@ export async function patch(
     const secret = secretFields(ctx, kind, ref)
     const seen = maySee(ctx, kind, ref)
     const guard = guardOf(seen ? secret : [everything])
-    const patched = run(visible(ctx, kind, old) as unknown as Json, body, guard)
-    const received = decodeObject(kind, patched, options, 'patch')
+    const before = visible(ctx, kind, old) as unknown as Json
+    const patched = withoutReplaced(kind, run(before, body, guard), body)
+    const received = decodeObject(kind, withoutOldStatus(kind, patched, before, options), options, 'patch')
     checkNamedByPath(kind, ref, received.object.metadata)
     // An unchanged resourceVersion is not a precondition; a changed one is.
     const isPinned = received.object.metadata.resourceVersion !== old.metadata.resourceVersion
@@ -49,6 +51,13 @@ function checkBody(kind: Kind, ref: Ref, body: PatchBody, options: WriteOptions)
   const unknown = options.fieldValidation === 'Ignore' ? [] : unknownMembers(body.body)
   if (unknown.length && options.fieldValidation === 'Strict') throw strictPatchError(kind, ref.name, unknown)
   for (const member of unknown) options.warn?.(`json patch unknown field "${member}"`)
+}
+
+/** The stored status stays as it is, so that it need not be decoded. */
+function withoutOldStatus(kind: Kind, patched: Json, before: Json, { subresource }: WriteOptions): Json {
+  if (!kind.statusSubresource || subresource || !isObject(patched) || !isObject(before)) return patched
+  const { status, ...rest } = patched
+  return status !== undefined && status === before['status'] ? rest : patched
 }
 
 type PatchGuard = NonNullable<PatchOptions['guard']>

@@ -35,7 +35,7 @@ export type EntryAccess = {
 
 export function select(ctx: Context, kind: Kind, selection: Selection): Selected {
   const labels = read(() => parseLabelSelector(selection.labelSelector ?? ''))
-  const fields = read(() => parseFieldSelector(selection.fieldSelector ?? '', fieldsOf(kind)))
+  const fields = read(() => parseFieldSelector(selection.fieldSelector ?? '', fieldsOf(kind), ctx.gate.teamNamed))
   const tests: Test[] = []
   const namespace = kind.namespaced ? (selection.namespace ?? '') : ''
   if (!labels.empty) tests.push(entry => labels.matches(entry.labels))

@@ -18,7 +18,7 @@ import { type Document, documentOf, type WriteOptions } from '../api/resources.t
 import { isEqual } from '../smd/compare.ts'
 import { isSameApartFromTimes, trackUpdate } from '../smd/update.ts'
 import type { Op } from '../storage/store.ts'
-import { admit } from './admission.ts'
+import { admit, observed } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { type DecodedObject, decodeObject } from './decode.ts'
@@ -151,7 +151,10 @@ async function settle(
   const next = withFields(admitted.object, managedFields)
   const isSame = written.length === 0 && !(requested.callerCannotGet && !ofStatus) && isSameIntent(next, old)
   const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
-  return { ...admitted, object: { ...next, metadata: { ...next.metadata, generation } } }
+  const object = { ...next, metadata: { ...next.metadata, generation } }
+  // Without it, a diff shows only the differences that the client asked for.
+  const isObserved = !ofStatus && !request.dryRun
+  return { ...admitted, object: isObserved ? observed(ctx, kind, object, old) : object }
 }
 
 function withStatusOf(object: Resource, from: Resource): Resource {

@@ -1,7 +1,7 @@
 // Users for access tests: a real server, an administrator, and invited users with a key each.
 
 import assert from 'node:assert/strict'
-import type { Answer, RequestOptions } from '../support/request.ts'
+import type { Answer, RequestOptions, WatchEvent } from '../support/request.ts'
 import { type Server, startServer } from '../support/server.ts'
 
 export const ours = '/apis/management.platform.sh/v1'
@@ -67,4 +67,26 @@ export async function refused(answer: Promise<Answer>, status: number, why?: Reg
 export async function soon(what: string, holds: () => Promise<boolean>): Promise<void> {
   const until = Date.now() + 30_000
   while (!(await holds())) assert.ok(Date.now() < until, `not within thirty seconds: ${what}`)
+}
+
+/** The object once the server has generated its roles, and does not write its conditions any more (D23). */
+export async function settled(person: Person, path: string): Promise<Awaited<ReturnType<typeof must>>> {
+  let object: Awaited<ReturnType<typeof must>>
+  await soon(`${path} is settled`, async () => {
+    object = await must(person.ask('GET', path))
+    const conditions = (object.status?.conditions ?? []) as { type: string; status: string }[]
+    return conditions.find(one => one.type === 'AccessApplied')?.status === 'True'
+  })
+  return object
+}
+
+/** Events of a watch without those that only change the status. */
+export async function* withoutStatusWrites(events: AsyncIterable<WatchEvent>): AsyncIterableIterator<WatchEvent> {
+  const generations = new Map<string, number>()
+  for await (const event of events) {
+    const { uid, generation } = event.object.metadata ?? {}
+    const isStatusWrite = event.type === 'MODIFIED' && generations.get(uid) === generation
+    generations.set(uid, generation)
+    if (!isStatusWrite) yield event
+  }
 }

@@ -29,6 +29,11 @@ test('a patch that is retried after a conflict copies nothing that its caller ma
     metadata: { name: 'app', annotations: { a: 'b' } },
     spec: { data: { pw: 'b2xk' }, access: [{ verbs: ['get'], users: ['mallory'] }] },
   })
+  // The server generates a role and a binding, and no longer writes then.
+  await eventually('the secret is settled', async () => {
+    const app = await server.admin('GET', `${secrets}/app`)
+    return JSON.stringify(app).includes('"status":"True","type":"Ready"')
+  })
   server.disk.held = promise
   const changed = server.admin('PATCH', `${secrets}/app`, { spec: { access: [], data: { pw: 'bmV3' } } })
   await eventually('the change waits for the disk', async () => server.disk.waiting === 1)

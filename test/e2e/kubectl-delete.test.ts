@@ -141,15 +141,15 @@ await withEachKubectl(kubectl => {
     test('wait --for=condition ends when the status has the condition', async () => {
       await create(sharedSecret('ready', { data: { a: 'YQ==' } }))
       const set = (status: string) => {
-        const body = `{"status":{"conditions":[{"type":"Ready","status":"${status}"}]}}`
+        const body = `{"status":{"conditions":[{"type":"Tested","status":"${status}"}]}}`
         return k.ok(['patch', 'shs', 'ready', '--subresource=status', '--type=merge', '-p', body])
       }
       await set('False')
       assert.equal(
-        await k.fails('wait shs/ready --for=condition=Ready --timeout=1s', { code: 1 }),
+        await k.fails('wait shs/ready --for=condition=Tested --timeout=1s', { code: 1 }),
         'error: timed out waiting for the condition on sharedsecrets/ready\n',
       )
-      const waiting = k.ok('wait shs/ready --for=condition=Ready --timeout=60s')
+      const waiting = k.ok('wait shs/ready --for=condition=Tested --timeout=60s')
       await set('True')
       assert.equal(await waiting, `sharedsecret.${group}/ready condition met\n`)
     })

@@ -101,6 +101,18 @@ await withEachKubectl(kubectl => {
           '  users:',
           '  - ada',
           '  - grace',
+          'status:',
+          '  conditions:',
+          ...['NoEntries AccessApplied', 'Resolved RolesResolved', 'Ready Ready'].flatMap(one => {
+            const [reason, type] = one.split(' ')
+            return [
+              `  - lastTransitionTime: "${creationTimestamp}"`,
+              `    reason: ${reason}`,
+              '    status: "True"',
+              `    type: ${type}`,
+            ]
+          }),
+          '  observedGeneration: 1',
         ),
       )
     })

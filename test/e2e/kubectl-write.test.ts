@@ -124,13 +124,13 @@ await withEachKubectl(kubectl => {
 
     test('patch --subresource=status writes only the status', async () => {
       await create(team('observed', { displayName: 'A' }))
-      const body = '{"spec":{"displayName":"B"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}'
+      const body = '{"spec":{"displayName":"B"},"status":{"conditions":[{"type":"Tested","status":"True"}]}}'
       const command = ['patch', 'team', 'observed', '--subresource=status', '--type=merge', '-p', body]
       assert.equal(await k.ok(command), `team.${group}/observed patched\n`)
       const { spec, status, metadata } = await k.json('get team observed --subresource=status')
       assert.equal(spec.displayName, 'A')
       assert.equal(metadata.generation, 1)
-      assert.deepEqual(status.conditions, [{ status: 'True', type: 'Ready' }])
+      assert.deepEqual(status.conditions[0], { status: 'True', type: 'Tested' })
     })
 
     test('replace writes, a stale resourceVersion conflicts, --force recreates the object', async () => {

@@ -24,7 +24,7 @@ test('the username of a team is found whatever its labels and annotations contai
     failed: error => assert.fail(String(error)),
   })
   await teams.ready
-  assert.deepEqual([teams.withUsername('shop'), teams.withUsername('store')], ['web', 'web2'])
+  assert.deepEqual([teams.withUsername('shop'), teams.withUsername('store')], [['web'], ['web2']])
   assert.ok(![...teams.all()].some(({ name }) => name === 'plain'), 'one that says nothing about anybody is not kept')
   teams.stop()
   await apiServer.close()

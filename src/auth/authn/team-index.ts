@@ -4,8 +4,11 @@ import { isReservedName } from '../../api/names.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Affects } from '../../api/permissions.ts'
 import type { Document, Resources } from '../../api/resources.ts'
+import { pulledBy, pullKey } from '../../kinds/pull-secrets.ts'
 import { Team } from '../../kinds/team.ts'
 import { latin1, mentions, startInformer } from '../../reconcile/informer.ts'
+
+type Pulled = ReturnType<typeof pulledBy>[number]
 
 export type TeamRecord = {
   readonly name: string
@@ -18,6 +21,8 @@ export type TeamRecord = {
   readonly isTerminating: boolean
   /** The owner and access entries of the team. */
   readonly access: string
+  /** Secrets that members may get, with the uid of each, by `pullKey`. */
+  readonly pulled: ReadonlyMap<string, Pulled>
 }
 
 export interface TeamIndex {
@@ -27,7 +32,8 @@ export interface TeamIndex {
   get(name: string): TeamRecord | undefined
   /** The uid of a team that exists and is not being deleted. */
   uidOf(name: string): string | undefined
-  withUsername(username: string): string | undefined
+  /** Names of the teams with this username. Two teams that are created at the same moment can have the same. */
+  withUsername(username: string): readonly string[]
   all(): Iterable<TeamRecord>
   /** Changes whenever a user may have joined or left a team. Results for an earlier version are stale. */
   versionOf(user: string): number
@@ -46,7 +52,7 @@ export type TeamIndexOptions = {
 export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOptions): TeamIndex {
   const byUser = new Map<string, Set<string>>()
   const byGroup = new Map<string, Set<string>>()
-  const byUsername = new Map<string, string>()
+  const byUsername = new Map<string, Set<string>>()
   const versions = openVersions()
   const enter = (index: Map<string, Set<string>>, words: readonly string[], team: string, isIn: boolean) => {
     for (const word of words) {
@@ -72,8 +78,7 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
       ] as const) {
         if (!record) continue
         enter(byUser, record.users, name, isIn)
-        if (isIn) byUsername.set(record.username, name)
-        else if (byUsername.get(record.username) === name) byUsername.delete(record.username)
+        enter(byUsername, [record.username], name, isIn)
         enter(byGroup, record.groups, name, isIn)
       }
       if (change.groups) versions.stepAll()
@@ -99,8 +104,11 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
       if ('metadata' in kept) return kept.metadata.deletionTimestamp === undefined ? kept.metadata.uid : undefined
       return kept.isTerminating ? undefined : kept.uid
     },
-    withUsername: username =>
-      byUsername.get(username) ?? (peek(username)?.spec?.username === username ? username : undefined),
+    withUsername: username => {
+      // The index leaves out teams without members whose username is their name.
+      const own = peek(username)?.spec?.username === username ? [username] : []
+      return [...new Set([...(byUsername.get(username) ?? []), ...own])]
+    },
     all: () => informer.values(),
     versionOf: versions.of,
     stop: informer.stop,
@@ -109,7 +117,7 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
 
 // A team without members, whose username is its own name, affects nobody. There may be very many of them, so the
 // bytes are checked before an object is parsed.
-const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access')
+const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access', 'imagePullSecrets')
 /** A label or annotation may have the same name. Only if all occurrences have the team's own name, its username is that name. */
 function hasOtherName({ json, ref }: Document): boolean {
   const text = latin1(json)
@@ -142,6 +150,7 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
     groups: isTerminating ? [] : (groups ?? []).filter(name => !isReservedName(name)),
     clusterRoles: isTerminating ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
     isTerminating,
+    pulled: new Map(isTerminating ? [] : pulledBy({ metadata, spec }).map(one => [pullKey(one), one])),
     access: owner === undefined && access === undefined ? '' : JSON.stringify([owner, access]),
   }
 }
@@ -159,7 +168,8 @@ function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): 
     before?.username === now?.username &&
     before?.isTerminating === now?.isTerminating &&
     before?.access === now?.access
-  const isOther = !onlyMembers || groups || roles || !isSame(before?.users, now?.users)
+  const isOther =
+    !onlyMembers || groups || roles || !isSame(before?.users, now?.users) || !isSame(pulledIn(before), pulledIn(now))
   return isOther ? { groups, roles, onlyMembers } : undefined
 }
 
@@ -169,6 +179,9 @@ function isMember(name: string, ...records: readonly (TeamRecord | undefined)[])
   const groups = new Set([`platform:team:${name}`, ...records.flatMap(record => record?.groups ?? [])])
   return caller => users.has(caller.username) || caller.groups.some(group => groups.has(group))
 }
+
+const pulledIn = (record: TeamRecord | undefined) =>
+  [...(record?.pulled.values() ?? [])].map(one => `${pullKey(one)} ${one.uid}`)
 
 const isSame = (one: readonly string[] = [], other: readonly string[] = []) =>
   one.length === other.length && one.every((word, index) => word === other[index])

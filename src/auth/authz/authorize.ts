@@ -9,7 +9,7 @@ import type { Ref, Resource } from '../../api/object.ts'
 import type { ComparedRules, Decision, RuleComparison, Rules, Target, VerbCheck } from '../../api/permissions.ts'
 import type { Filter } from '../../api/resources.ts'
 import { maxPermissions, missingRules } from './missing-rules.ts'
-import { indexRights, objectRight, rightsOn } from './object-permissions.ts'
+import { indexRights, objectRight, type PulledSecrets, rightsOn } from './object-permissions.ts'
 import type { Rbac } from './rbac.ts'
 import type { PolicyRule } from './rbac-rules.ts'
 import { printRule } from './rbac-rules.ts'
@@ -54,13 +54,14 @@ export type AuthorizerOptions = {
   readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
   /** The uid of a team that exists. */
   readonly teamUid: (team: string) => string | undefined
+  readonly pulled: PulledSecrets
 }
 
 const anonymous = { username: 'system:anonymous', groups: ['system:unauthenticated'] }
 const no = (reason = ''): Decision => ({ allowed: false, reason })
 const yes = (reason: string): Decision => ({ allowed: true, reason })
 
-export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: AuthorizerOptions): Authorizer {
+export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pulled }: AuthorizerOptions): Authorizer {
   const byPlural = new Map<string, Map<string, Kind>>()
   for (const kind of kinds) byPlural.set(kind.plural, (byPlural.get(kind.plural) ?? new Map()).set(kind.group, kind))
   const kindOf = (question: Question) =>
@@ -90,7 +91,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     return objectRight(kind, there, caller, question, asking(caller))
   }
 
-  const asking = (caller: Caller) => ({ may: (asked: Question) => decide(caller, asked).allowed, teamUid })
+  const asking = (caller: Caller) => ({ may: (asked: Question) => decide(caller, asked).allowed, teamUid, pulled })
 
   /** The result that does not depend on the object: scope, roles and caller. undefined: the object may still allow it. */
   const decideWithoutObject = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
@@ -124,7 +125,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid }: Authorizer
     }
   }
 
-  const visible = openVisible({ rbac, among, decide })
+  const visible = openVisible({ rbac, among, decide, pulled })
 
   return {
     decide,

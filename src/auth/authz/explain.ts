@@ -140,11 +140,22 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
         if (shared.length && isLive(key)) members.set(key.user, `group ${team?.groups[Math.min(...shared)]}`)
       }
       const grants = [...rbac.boundTo(teamGroup + name)]
+      const pulled = [...(team?.pulled.values() ?? [])].map(target => ({
+        rule: {
+          verbs: ['get'],
+          apiGroups: [target.group],
+          resources: [target.resource],
+          resourceNames: [target.name],
+        },
+        namespace: target.namespace,
+        through: `spec.imagePullSecrets of Team ${name}`,
+      }))
       return {
         members: [...members].map(([user, via]) => ({ user, via })),
-        permissions: grants.flatMap(({ rules, namespace, through }) =>
-          rules.map(rule => ({ rule, namespace, through })),
-        ),
+        permissions: [
+          ...grants.flatMap(({ rules, namespace, through }) => rules.map(rule => ({ rule, namespace, through }))),
+          ...pulled,
+        ],
       }
     },
   }
@@ -168,7 +179,7 @@ function* candidates(
     yield* bound.users.map(user)
     yield* bound.groups.map(group)
   }
-  for (const team of teams.all()) if (team.clusterRoles.length) yield group(teamGroup + team.name)
+  for (const team of teams.all()) if (team.clusterRoles.length || team.pulled.size) yield group(teamGroup + team.name)
   for (const { name, isTeam } of namedIn(question, kinds, peek)) yield isTeam ? group(teamGroup + name) : user(name)
 }
 

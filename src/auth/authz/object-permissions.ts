@@ -4,7 +4,17 @@ import type { Caller } from '../../api/caller.ts'
 import type { Kind, ObjectPermission, PermissionSubject } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Target, VerbCheck } from '../../api/permissions.ts'
+import { ProjectSecret } from '../../kinds/project-secret.ts'
+import { type PullTarget, pullKey } from '../../kinds/pull-secrets.ts'
+import { SharedSecret } from '../../kinds/shared-secret.ts'
 import { teamOfGroup } from '../../kinds/team-uids.ts'
+
+/** The image pull secrets of a team, by `pullKey`. */
+export type PulledSecrets = (team: string) => ReadonlyMap<string, PullTarget & { readonly uid: string }> | undefined
+
+export const pullableKinds: ReadonlySet<Kind> = new Set<Kind>([SharedSecret, ProjectSecret])
+
+type Asking = Pick<PermissionSubject, 'may' | 'teamUid'> & { readonly pulled: PulledSecrets }
 
 /** The permission that allows an action on an object, as text; undefined: none. */
 export function objectRight(
@@ -12,7 +22,7 @@ export function objectRight(
   object: Resource,
   caller: Caller,
   { verb, target: { subresource } }: { readonly verb: string; readonly target: Target },
-  asking: Pick<PermissionSubject, 'may' | 'teamUid'>,
+  asking: Asking,
 ): string | undefined {
   for (const { verbs, subresources, because } of rightsOn(kind, object, caller, asking)) {
     if (!verbs.includes('*') && !verbs.includes(verb)) continue
@@ -44,9 +54,25 @@ export function rightsOn(
   kind: Kind,
   object: Resource,
   caller: Caller,
-  { may, teamUid }: Pick<PermissionSubject, 'may' | 'teamUid'>,
+  { may, teamUid, pulled }: Asking,
 ): readonly ObjectPermission[] {
-  return kind.rights?.(object, { username: caller.username, teams: teamsOf(caller, teamUid), may, teamUid }) ?? []
+  const teams = teamsOf(caller, teamUid)
+  const own = kind.rights?.(object, { username: caller.username, teams, may, teamUid }) ?? []
+  const pulling = pullableKinds.has(kind) ? pullingTeam(kind, object, teams.keys(), pulled) : undefined
+  if (pulling === undefined) return own
+  return [...own, { verbs: ['get'], subresources: [], because: `image pull secret of team ${pulling}` }]
+}
+
+/** The team whose members may get the secret as an image pull secret (D23). */
+function pullingTeam(
+  kind: Kind,
+  { metadata: { namespace = '', name = '', uid } }: Resource,
+  teams: Iterable<string>,
+  pulled: PulledSecrets,
+): string | undefined {
+  const key = pullKey({ resource: kind.plural, namespace, name })
+  for (const team of teams) if (uid !== undefined && pulled(team)?.get(key)?.uid === uid) return team
+  return undefined
 }
 
 const teams = new WeakMap<Caller, PermissionSubject['teams']>()

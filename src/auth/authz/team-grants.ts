@@ -1,4 +1,4 @@
-// Finds the objects that grant permissions to a team, as owner or through access entries. Joining the team needs these permissions (D27).
+// Finds the objects that grant permissions to a team: as owner, through access entries, or as image pull secrets. Joining the team needs these permissions (D27).
 
 import { memberTerm, userTerm } from '../../api/candidates.ts'
 import type { Kind } from '../../api/kind.ts'
@@ -7,6 +7,7 @@ import type { Shared } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
 import { forEachInSlices } from '../../api/time-slices.ts'
 import { teamGroup, teamMatcher } from '../../kinds/team-uids.ts'
+import type { TeamRecord } from '../authn/team-index.ts'
 
 /** `uid` is undefined for a team that is about to be created. */
 type Team = { readonly name: string; readonly uid: string | undefined }
@@ -43,3 +44,7 @@ function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
     return grant.type === 'object' ? [grant] : []
   })
 }
+
+/** The image pull secrets of a team (D23). */
+export const pulledAsShared = (team: Pick<TeamRecord, 'pulled'> | undefined): Shared[] =>
+  [...(team?.pulled.values() ?? [])].map(({ uid: _, ...target }) => ({ verbs: ['get'], subresources: [], target }))

@@ -3,10 +3,11 @@
 import type { Caller } from '../../api/caller.ts'
 import { type Candidates, editorTerm, memberTerm, nameTerm, userTerm } from '../../api/candidates.ts'
 import type { Kind, Question } from '../../api/kind.ts'
-import type { Resource } from '../../api/object.ts'
+import type { Ref, Resource } from '../../api/object.ts'
 import type { Decision } from '../../api/permissions.ts'
 import { Team } from '../../kinds/team.ts'
 import { teamOfGroup } from '../../kinds/team-uids.ts'
+import { type PulledSecrets, pullableKinds } from './object-permissions.ts'
 import type { Rbac } from './rbac.ts'
 import { namespacesWithin } from './scope.ts'
 
@@ -15,12 +16,13 @@ export type VisibleOptions = {
   /** Stored objects that are among candidates. */
   readonly among: (kind: Kind, candidates: Candidates) => readonly Resource[]
   readonly decide: (caller: Caller, question: Question, object: Resource) => Decision
+  readonly pulled: PulledSecrets
 }
 
 /** Returns the candidates of a list or watch; undefined: every object of the kind. */
 export type Visible = (caller: Caller, kind: Kind, verb: string) => Candidates | undefined
 
-export function openVisible({ rbac, among, decide }: VisibleOptions): Visible {
+export function openVisible({ rbac, among, decide, pulled }: VisibleOptions): Visible {
   const byRights = (caller: Caller, kind: Kind, verbs: readonly string[]): Candidates | undefined => {
     // A kind that does not declare its readers cannot be indexed.
     if (caller.groups.includes('system:masters') || (kind.rights && !kind.readers)) return undefined
@@ -40,7 +42,7 @@ export function openVisible({ rbac, among, decide }: VisibleOptions): Visible {
         ...(kind.namespaced ? names.map(nameTerm) : []),
       ],
       namespaces,
-      refs: [...refs, ...named],
+      refs: [...refs, ...named, ...(pullableKinds.has(kind) ? pulledRefs(caller, kind, pulled) : [])],
     }
   }
 
@@ -72,6 +74,14 @@ export const ownTerms = ({ username, groups }: Caller): string[] => [
     return team === undefined ? [] : [memberTerm(team)]
   }),
 ]
+
+/** The image pull secrets of the caller's teams. */
+const pulledRefs = ({ groups }: Caller, kind: Kind, pulled: PulledSecrets): Ref[] =>
+  groups.flatMap(group => {
+    const team = teamOfGroup(group)
+    const secrets = team === undefined ? undefined : pulled(team)
+    return [...(secrets?.values() ?? [])].filter(one => one.resource === kind.plural)
+  })
 
 const updateOf = ({ metadata: { name = '' } }: Resource): Question => ({
   verb: 'update',

@@ -1,7 +1,7 @@
 // Objects: the server's own changes are limited, only it writes reserved labels, and scoped keys grant nothing (D11, D25, D26).
 
 import type { Known } from './model.ts'
-import { kinds, mirrorLabel, type Obj, reserved, type Words } from './objects.ts'
+import { kinds, mirrorLabel, type Obj, pullPins, reserved, teamPins, type Words } from './objects.ts'
 import type { Prover } from './prover.ts'
 import type { Change, Outcome } from './step.ts'
 import { Violation } from './violation.ts'
@@ -31,7 +31,7 @@ function checkWriter({ before, after }: Change, { step, before: known }: Outcome
   if (after) {
     const now = reservedIn(after.object)
     const was = before ? reservedIn(before.object) : {}
-    const key = Object.keys(now).find(one => now[one] !== was[one] && !one.endsWith('/team-uids'))
+    const key = Object.keys(now).find(one => now[one] !== was[one] && one !== teamPins && one !== pullPins)
     if (key && !after.byServer)
       throw new Violation(
         'objects',
@@ -97,9 +97,20 @@ function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): u
 
 /** Objects that grant permissions: scoped keys cannot write them. */
 const powerOf = ({ spec = {}, rules, aggregationRule, roleRef, subjects }: Obj) => {
-  const { owner, access: entries = [], users, groups, clusterRoles } = spec
+  const { owner, access: entries = [], users, groups, clusterRoles, imagePullSecrets } = spec
   const access = entries.filter(one => one.verbs.length && (one.users?.length || one.teams?.length))
-  const all = { owner, access, users, groups, clusterRoles, rules, aggregationRule, roleRef, subjects }
+  const all = {
+    owner,
+    access,
+    users,
+    groups,
+    clusterRoles,
+    imagePullSecrets,
+    rules,
+    aggregationRule,
+    roleRef,
+    subjects,
+  }
   // An empty list grants the same as no list, and so does an entry without subjects.
   return Object.fromEntries(Object.entries(all).filter(([, value]) => !Array.isArray(value) || value.length > 0))
 }

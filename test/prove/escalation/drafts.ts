@@ -10,6 +10,7 @@ import {
   type Owner,
   ours,
   type PolicyRule,
+  type PullSecret,
   rbac,
   type Selector,
   type Spec,
@@ -78,6 +79,15 @@ export function selector({ chance }: Stage): Selector {
   ])()
 }
 
+/** The username of a team, where it has another than its name (D23). */
+const usernameOf = (team: string) => `${team}-user`
+
+/** A team by its name or its username. */
+const teamName = (chance: Stage['chance']): string => {
+  const team = chance.pick(names.teams)
+  return chance.is(0.15) ? usernameOf(team) : team
+}
+
 export const userSubject = (name: string): Subject => ({ apiGroup: rbac, kind: 'User', name })
 export const groupSubject = (name: string): Subject => ({ apiGroup: rbac, kind: 'Group', name })
 
@@ -85,16 +95,16 @@ export function subject({ chance }: Stage): Subject {
   return chance.weighted<() => Subject>([
     [5, () => userSubject(chance.pick(names.users))],
     [3, () => groupSubject(chance.pick(names.groups))],
-    [4, () => groupSubject(`platform:team:${chance.pick(names.teams)}`)],
-    [1, () => userSubject(`platform:team:${chance.pick(names.teams)}`)],
+    [4, () => groupSubject(`platform:team:${teamName(chance)}`)],
+    [1, () => userSubject(`platform:team:${teamName(chance)}`)],
   ])()
 }
 
 export const owner = ({ chance }: Stage): Owner =>
   chance.weighted<() => Owner>([
-    [6, () => ({ team: chance.pick(names.teams) })],
+    [6, () => ({ team: teamName(chance) })],
     [11, () => ({ user: chance.pick(names.users) })],
-    [1, () => ({ user: `platform:team:${chance.pick(names.teams)}` })],
+    [1, () => ({ user: `platform:team:${teamName(chance)}` })],
   ])()
 
 export function accessEntry({ chance }: Stage): AccessEntry {
@@ -103,9 +113,16 @@ export function accessEntry({ chance }: Stage): AccessEntry {
     verbs: is(0.15) ? ['*'] : [...new Set([pick(['get', 'update', 'patch', 'delete']), ...some(['get'], 1)])],
     ...(is(0.2) ? { subresources: [pick(['history', 'status', '*'])] } : {}),
     ...(is(0.6) ? { users: is(0.1) ? ['*'] : [pick(names.users)] } : {}),
-    ...(is(0.5) ? { teams: [pick(names.teams)] } : {}),
-    ...(is(0.1) ? { users: [`platform:team:${pick(names.teams)}`] } : {}),
+    ...(is(0.5) ? { teams: [teamName(chance)] } : {}),
+    ...(is(0.1) ? { users: [`platform:team:${teamName(chance)}`] } : {}),
   }
+}
+
+/** A project secret can only be in the namespace of its project. */
+export function pullSecret({ chance }: Stage): PullSecret {
+  const [secretName, secretNamespace] = [chance.pick(names.secrets), chance.pick(names.namespaces)]
+  const kind = secretNamespace.startsWith('p-') && chance.is(0.5) ? 'ProjectSecret' : 'SharedSecret'
+  return { kind, secretName, secretNamespace }
 }
 
 /** A scope that restricts, in valid form. */
@@ -143,7 +160,7 @@ export function scope({ chance }: Stage): { [field: string]: unknown } {
   ])()
 }
 
-function specOf(stage: Stage, kind: KindInfo): Spec | undefined {
+function specOf(stage: Stage, kind: KindInfo, name: string): Spec | undefined {
   const { chance, prover } = stage
   const { pick, some, is } = chance
   const shared = {
@@ -154,9 +171,11 @@ function specOf(stage: Stage, kind: KindInfo): Spec | undefined {
     case kinds.Team:
       return {
         ...shared,
+        ...(is(0.4) ? { username: usernameOf(name) } : {}),
         users: some(names.users, 2),
         groups: some(names.groups, 1),
         ...(is(0.2) ? { clusterRoles: [{ name: pick(names.clusterRoles) }] } : {}),
+        ...(is(0.2) ? { imagePullSecrets: [pullSecret(stage)] } : {}),
       }
     case kinds.SharedSecret:
       return { ...shared, data: prover.canaries.make() }
@@ -178,7 +197,7 @@ export function keySpec(stage: Stage): Spec {
     ...pick<() => Spec>([
       () => ({}),
       () => ({ user: pick(names.users) }),
-      () => ({ team: pick(names.teams) }),
+      () => ({ team: teamName(stage.chance) }),
       () => ({ user: pick(stage.attackers) }),
     ])(),
     ...(enabled.has('lifetime') && is(0.3) ? { ttl: pick([60, 600, 3600, 86_400]) } : {}),
@@ -217,6 +236,6 @@ export function draft(stage: Stage, kind: KindInfo, namespace: string, name: str
       subjects: [subject(stage), ...some([subject(stage)], 1)],
     }
   }
-  const spec = specOf(stage, kind)
+  const spec = specOf(stage, kind, name)
   return { ...base, ...(spec ? { spec } : {}) }
 }

@@ -1,7 +1,17 @@
 // The model's own record of the world: objects, the team that each name refers to, and the allowed sources of copied data (D61).
 // It reads the store's events. Nothing here uses the server's authorization code.
 
-import { byPlural, type KindInfo, kinds, type Obj, slotOf, teamPins, teamsNamedBy } from './objects.ts'
+import {
+  byPlural,
+  type KindInfo,
+  kinds,
+  type Obj,
+  pullPins,
+  pullSlot,
+  slotOf,
+  teamPins,
+  teamsNamedBy,
+} from './objects.ts'
 
 export type Known = {
   readonly slot: string
@@ -39,6 +49,8 @@ export type Model = {
   /** Whether an object refers to the current team of this name. */
   means(object: Known, team: string): boolean
   pinOf(object: Known, team: string): string
+  /** Whether members of a team may get a secret as an image pull secret. */
+  pulls(team: string, secret: Known): boolean
   /** Uids of the SharedSecrets that the data of a ProjectSecret may come from. */
   sourcesOf(secret: string): ReadonlySet<string>
   apply(change: StoreChange, cause: Cause): { readonly before: Known | undefined; readonly after: Known | undefined }
@@ -53,6 +65,8 @@ export function openModel(): Model {
   const byKind = new Map<string, readonly Known[]>()
   /** By uid of the object, then by name of the team. `open`: the next team of that name. */
   const pins = new Map<string, Map<string, string>>()
+  /** By uid of the team, then by location of the secret. `open`: no secret, until somebody writes the team. */
+  const pulled = new Map<string, Map<string, string>>()
   const sources = new Map<string, Set<string>>()
   /** ProjectSecrets whose source was missing when they started to follow it, by the source's slot. */
   const waiting = new Map<string, Set<string>>()
@@ -74,12 +88,26 @@ export function openModel(): Model {
     const own = pins.get(next.uid) ?? new Map<string, string>()
     pins.set(next.uid, own)
     for (const name of own.keys()) if (!named.includes(name)) own.delete(name)
-    const stored = storedPins(next.object)
+    const stored = storedPins(next.object, teamPins)
     const mayMove = cause === 'rotation' || (cause === 'request' && next.kind !== kinds.OwnedAccessKey)
     for (const name of named) {
       const current = teamUid(name)
       if (!own.has(name)) own.set(name, current ?? open)
       else if (mayMove && current !== undefined && stored[name] === current) own.set(name, current)
+    }
+  }
+
+  /** A newly written entry means the secret that exists. Later the stored pin may move to the current one. */
+  function pull(next: Known, cause: Cause): void {
+    const slots = (next.object.spec?.imagePullSecrets ?? []).map(pullSlot)
+    const own = pulled.get(next.uid) ?? new Map<string, string>()
+    pulled.set(next.uid, own)
+    for (const slot of own.keys()) if (!slots.includes(slot)) own.delete(slot)
+    const stored = storedPins(next.object, pullPins)
+    for (const slot of slots) {
+      const current = objects.get(slot)?.uid
+      if (!own.has(slot)) own.set(slot, current ?? open)
+      else if (cause === 'request' && current !== undefined && stored[slot] === current) own.set(slot, current)
     }
   }
 
@@ -104,6 +132,7 @@ export function openModel(): Model {
     uids.set(next.uid, next)
     byKind.delete(next.kind.plural)
     pin(next, cause)
+    if (next.kind === kinds.Team) pull(next, cause)
     if (next.kind === kinds.ProjectSecret) follow(next, before, cause)
     if (before) return
     if (next.kind === kinds.Team)
@@ -139,6 +168,10 @@ export function openModel(): Model {
       return uid !== undefined && pins.get(object.uid)?.get(team) === uid
     },
     pinOf: (object, team) => pins.get(object.uid)?.get(team) ?? open,
+    pulls: (team, secret) => {
+      const uid = teamUid(team)
+      return uid !== undefined && pulled.get(uid)?.get(secret.slot) === secret.uid
+    },
     sourcesOf: secret => sources.get(secret) ?? new Set(),
     apply({ type, plural, namespace, name, object }, cause) {
       const kind = byPlural.get(plural)
@@ -164,9 +197,9 @@ function sourceSlot({ spec }: Obj): string | undefined {
   return name ? slotOf(kinds.SharedSecret, namespace || 'default', name) : undefined
 }
 
-function storedPins({ metadata }: Obj): { readonly [team: string]: unknown } {
+function storedPins({ metadata }: Obj, annotation: string): { readonly [team: string]: unknown } {
   try {
-    const read: unknown = JSON.parse(metadata.annotations?.[teamPins] ?? '{}')
+    const read: unknown = JSON.parse(metadata.annotations?.[annotation] ?? '{}')
     return typeof read === 'object' && read !== null ? (read as { [team: string]: unknown }) : {}
   } catch {
     return {}

@@ -36,6 +36,7 @@ export type Selector = { matchLabels?: Words; matchExpressions?: Requirement[] }
 export type Subject = { apiGroup?: string; kind: string; name: string }
 export type Owner = { user?: string; team?: string }
 export type AccessEntry = { verbs: string[]; subresources?: string[]; users?: string[]; teams?: string[] }
+export type PullSecret = { kind?: string; secretName?: string; secretNamespace?: string }
 export type SourceRef = { name?: string; namespace?: string; uid?: string }
 
 /** The fields of every kind's spec that the prover reads or writes. */
@@ -45,7 +46,7 @@ export type Spec = {
   users?: string[]
   groups?: string[]
   clusterRoles?: { name: string }[]
-  imagePullSecrets?: unknown
+  imagePullSecrets?: PullSecret[]
   data?: Words
   sharedSecretRef?: SourceRef
   user?: string
@@ -125,6 +126,8 @@ export const reserved = 'platform.sh/'
 export const mirrorLabel = 'platform.sh/mirrors'
 /** A JSON object from team name to uid: the team that a name in an object refers to (D61). */
 export const teamPins = 'platform.sh/team-uids'
+/** JSON object, secret to uid: which secrets the image pull secrets of a team mean (D61). */
+export const pullPins = 'platform.sh/pull-secret-uids'
 export const teamGroup = 'platform:team:'
 
 /** All team names in an object. */
@@ -142,3 +145,7 @@ export function teamsNamedBy({ spec, subjects }: Obj): string[] {
   }
   return [...found]
 }
+
+/** The location of an image pull secret. */
+export const pullSlot = ({ kind: word, secretName = '', secretNamespace }: PullSecret): string =>
+  slotOf(word === 'ProjectSecret' ? kinds.ProjectSecret : kinds.SharedSecret, secretNamespace || 'default', secretName)

@@ -152,8 +152,12 @@ function grantsOf(model: Model, object: Known, { username, teams }: Principal): 
       grants.push({ verbs, subresources })
   if (object.kind === kinds.Team && teams.has(object.name))
     grants.push({ verbs: ['get'], subresources: ['permissions'] })
+  if (isPullable(object) && [...teams].some(team => model.pulls(team, object)))
+    grants.push({ verbs: ['get'], subresources: [] })
   return grants
 }
+
+const isPullable = ({ kind }: Known) => kind === kinds.SharedSecret || kind === kinds.ProjectSecret
 
 const has = (list: readonly string[], word: string) => list.includes('*') || list.includes(word)
 const grantCovers = ({ verbs, subresources }: Grant, { verb, sub }: Atom) =>

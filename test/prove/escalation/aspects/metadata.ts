@@ -1,7 +1,7 @@
 // Labels, annotations, owner references and finalizers, which every kind has.
 
 import type { Stage } from '../generator-context.ts'
-import { kinds, teamPins, type Words } from '../objects.ts'
+import { kinds, pullPins, teamPins, type Words } from '../objects.ts'
 import { type Aspect, withAnnotation, withLabel, withMeta } from './aspect.ts'
 
 /** Uids that reserved labels could refer to. */
@@ -12,6 +12,11 @@ function someUid({ prover, chance }: Stage): string {
 
 const pinsOf = ({ prover }: Stage): string =>
   JSON.stringify(Object.fromEntries(prover.model.of(kinds.Team).map(({ name, uid }) => [name, uid])))
+
+const pulledPins = ({ prover }: Stage): string => {
+  const secrets = [...prover.model.of(kinds.SharedSecret), ...prover.model.of(kinds.ProjectSecret)]
+  return JSON.stringify(Object.fromEntries(secrets.map(({ slot, uid }) => [slot, uid])))
+}
 
 export const metadata: readonly Aspect[] = [
   {
@@ -37,7 +42,10 @@ export const metadata: readonly Aspect[] = [
     danger: 'reserved-labels',
     make: stage => object =>
       stage.chance.is(0.7)
-        ? withAnnotation(object, teamPins, pinsOf(stage))
+        ? stage.chance.pick([
+            () => withAnnotation(object, teamPins, pinsOf(stage)),
+            () => withAnnotation(object, pullPins, pulledPins(stage)),
+          ])()
         : withAnnotation(object, 'platform.sh/description', 'mine'),
   },
   {

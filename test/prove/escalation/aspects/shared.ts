@@ -1,6 +1,6 @@
 // Teams and secrets: owners, access entries, members, data and its source.
 
-import { accessEntry, owner } from '../drafts.ts'
+import { accessEntry, owner, pullSecret } from '../drafts.ts'
 import type { Stage } from '../generator-context.ts'
 import { builtIn, names } from '../universe.ts'
 import { type Aspect, toggled, without, withSpec } from './aspect.ts'
@@ -56,6 +56,17 @@ export const teams: readonly Aspect[] = [
         withSpec(object, {
           clusterRoles: chance.is(0.3) ? [] : [{ name: chance.pick([...names.clusterRoles, builtIn]) }],
         }),
+  },
+  {
+    weight: 3,
+    what: 'image pull secrets',
+    danger: 'secret-names',
+    make: stage => object =>
+      withSpec(object, {
+        imagePullSecrets: stage.chance.is(0.2)
+          ? []
+          : [...(object.spec?.imagePullSecrets ?? []).slice(0, 2), pullSecret(stage)],
+      }),
   },
 ]
 
