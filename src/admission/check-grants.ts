@@ -58,7 +58,7 @@ async function checkGrants(
   added: readonly Grant[],
 ): Promise<void> {
   const { caller } = check.request
-  const isOwn = !check.old && check.kind.grants?.(check.next).some(grant => isCreatorsOwn(grant, caller))
+  const isOwn = !check.old && added.some(grant => isCreatorsOwn(grant, caller))
   const missing = new Set<string>()
   const rulesSeen = new Set<string>()
   let isTeamChecked = false

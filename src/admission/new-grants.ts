@@ -12,6 +12,7 @@ export type Given = { readonly grants: readonly Grant[]; readonly uids: { readon
 const pieceOf = 256
 
 export async function newGrants(after: Given, before: Given): Promise<readonly Grant[]> {
+  if (before.grants.length === 0) return after.grants
   const changed = changedGrants(after, before)
   if (changed.length === 0) return changed
   const rightsOf = await rightsOn(before)

@@ -6,7 +6,7 @@ import type { Resource } from './object.ts'
 
 const decoder = new TextDecoder()
 const largest = 64 * 1024
-const cache = openFifoCache<Uint8Array, Resource>(2048 * 1024, json => json.length)
+const cache = openFifoCache<Uint8Array, Resource>(4096 * 1024, json => json.length)
 
 /** For bytes that are read once. */
 export const parseOnce = (json: Uint8Array): Resource => JSON.parse(decoder.decode(json)) as Resource

@@ -16,8 +16,9 @@ export function withoutReplaced(kind: Kind, patched: Json, patch: PatchBody): Js
     const value = readAt(result, fieldPath(parent))
     if (!isObject(value)) continue
     const present = fields.filter(field => value[field])
+    if (present.length < 2) continue
     const set = present.filter(field => isSetBy(patch, parent, field))
-    if (present.length < 2 || set.length !== 1) continue
+    if (set.length !== 1) continue
     const kept = Object.entries(value).filter(([field]) => !present.includes(field) || set.includes(field))
     result = writeAt(result, fieldPath(parent), Object.fromEntries(kept))
   }

@@ -14,35 +14,40 @@ import type { Kind } from '../api/kind.ts'
 import { dnsLabel, dnsSubdomain, dnsSubdomainPrefix, labelValue, pathSegment, qualifiedName } from '../api/names.ts'
 import { keysOf, type Metadata, type OwnerReference } from '../api/object.ts'
 
-type Draft = { -readonly [K in keyof Metadata]: Metadata[K] }
+type Sent = Metadata & { readonly selfLink?: string }
 
 /** Metadata of a new object. Replaces the fields that only the server sets. */
 export function newMetadata(sent: Metadata, set: { namespace: string; uid: string; now: string }): Metadata {
-  const { selfLink: _, ...rest } = sent as Metadata & { selfLink?: string }
-  const next: Draft = { ...rest, uid: set.uid, creationTimestamp: set.now, generation: 1 }
-  delete next.resourceVersion
-  delete next.deletionTimestamp
-  delete next.deletionGracePeriodSeconds
-  delete next.managedFields
-  if (set.namespace) next.namespace = set.namespace
-  else delete next.namespace
-  return next
+  // `delete` would make every later copy of the object slow.
+  const {
+    selfLink: _selfLink,
+    resourceVersion: _resourceVersion,
+    deletionTimestamp: _deletionTimestamp,
+    deletionGracePeriodSeconds: _deletionGracePeriodSeconds,
+    managedFields: _managedFields,
+    namespace: _namespace,
+    ...rest
+  } = sent as Sent
+  const own = { uid: set.uid, creationTimestamp: set.now, generation: 1 }
+  return set.namespace ? { ...rest, ...own, namespace: set.namespace } : { ...rest, ...own }
 }
 
 const serverOwned = ['creationTimestamp', 'generateName', 'generation', 'resourceVersion'] as const
 const immutable = ['name', 'namespace', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const
 
-function restore(next: { [key: string]: unknown }, field: keyof Metadata, old: Metadata): void {
-  if (old[field] === undefined) delete next[field]
-  else next[field] = old[field]
-}
-
 /** Metadata of a replaced object. Keeps the stored values of immutable fields. */
 export function nextMetadata(sent: Metadata, old: Metadata): Metadata {
-  const { selfLink: _, ...rest } = sent as Metadata & { selfLink?: string }
-  const next: { [key: string]: unknown } = { ...rest }
-  for (const field of serverOwned) restore(next, field, old)
-  for (const field of immutable) if (next[field] === undefined) restore(next, field, old)
+  const {
+    selfLink: _selfLink,
+    creationTimestamp: _creationTimestamp,
+    generateName: _generateName,
+    generation: _generation,
+    resourceVersion: _resourceVersion,
+    ...rest
+  } = sent as Sent
+  const next: { [key: string]: unknown } = rest
+  for (const field of serverOwned) if (old[field] !== undefined) next[field] = old[field]
+  for (const field of immutable) if (next[field] === undefined && old[field] !== undefined) next[field] = old[field]
   return next as Metadata
 }
 
