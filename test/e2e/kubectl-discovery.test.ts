@@ -70,7 +70,7 @@ await withEachKubectl(kubectl => {
     })
 
     test('describe shows an object', async () => {
-      const { metadata } = await k.json('get team red')
+      const { metadata, status } = await k.json('get team red')
       const text = await k.ok('describe team red')
       assert.equal(
         text.replaceAll(/: +/g, ': ').replaceAll(/ +$/gm, ''),
@@ -95,6 +95,15 @@ await withEachKubectl(kubectl => {
           '  Users:',
           '    ada',
           '    grace',
+          'Status:',
+          '  Conditions:',
+          ...status.conditions.flatMap((one: { [field: string]: string }) => [
+            `    Last Transition Time: ${one['lastTransitionTime']}`,
+            `    Reason: ${one['reason']}`,
+            `    Status: ${one['status']}`,
+            `    Type: ${one['type']}`,
+          ]),
+          '  Observed Generation: 1',
           'Events: <none>',
         ),
       )

@@ -28,6 +28,11 @@ const askOf =
   (method, path, body, headers = {}) =>
     must(server.request(method, path, { key, headers, ...(body === undefined ? {} : { body }) }))
 
+const isSettled = ({ status }: Resource): boolean => {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly { type: string; status: string }[] }
+  return conditions.some(one => one.type === 'Ready' && one.status !== 'Unknown')
+}
+
 /** Controllers may still work on a new object, so this compares again if the object itself changed meanwhile. */
 async function expectUnchanged(ask: Ask, path: string, write: (live: Resource) => Promise<Resource>): Promise<void> {
   for (;;) {
@@ -124,6 +129,8 @@ test('objects of release 0.1 have no last read, and a write of what they show ch
       assert.equal(list.items.length, 2)
       for (const { metadata } of list.items) {
         const path = `/apis/management.platform.sh/v1/namespaces/${metadata.namespace}/${plural}/${metadata.name}`
+        // The server adds conditions to objects of earlier releases.
+        await soon(`${metadata.name} has its conditions`, async () => isSettled(await ask('GET', path)))
         await expectUnchanged(ask, path, async live => {
           assert.doesNotMatch(JSON.stringify(live), /last-?read/i)
           return ask('PUT', path, live)
