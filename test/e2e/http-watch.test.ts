@@ -53,7 +53,16 @@ describe('watches', { timeout: 120_000 }, () => {
   }
   const open = async () =>
     Number(/^apiserver_longrunning_requests\{verb="WATCH"\} (\d+)$/m.exec((await wire('/metrics')).text)?.[1])
-  const untilOpen = (wanted: number) => eventually(`${wanted} watches are open`, async () => (await open()) === wanted)
+  const untilOpen = async (wanted: number) => {
+    let found = Number.NaN
+    const isOpen = async () => {
+      found = await open()
+      return found === wanted
+    }
+    await eventually(`${wanted} watches are open`, isOpen).catch(error => {
+      throw new Error(`${error.message}, but ${found}`)
+    })
+  }
 
   test('headers are sent immediately, before any event, and never compressed', async () => {
     const { response, next, close } = await watch(`watch=true&resourceVersion=${await newest()}`, {
@@ -228,11 +237,14 @@ describe('watches', { timeout: 120_000 }, () => {
     )
     for (const stream of streams) stream.on('error', () => {})
     await Promise.all(streams.map(stream => once(stream, 'response')))
-    assert.equal(await open(), 40)
-    for (const { close } of opened) close()
-    for (const stream of streams.slice(10)) stream.close()
-    await untilOpen(10)
-    session.destroy()
+    try {
+      assert.equal(await open(), 40)
+      for (const { close } of opened) close()
+      for (const stream of streams.slice(10)) stream.close()
+      await untilOpen(10)
+    } finally {
+      session.destroy()
+    }
     await untilOpen(0)
   })
 
