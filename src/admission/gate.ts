@@ -34,7 +34,7 @@ export type GateDependencies = Omit<WriteDependencies, 'compareRules'> & {
 
 export const openGate = (dependencies: GateDependencies): Gate => ({
   teamNamed: text => teamNamed(dependencies, text),
-  withTeamNames: (kind, next, old) => withTeamNames(dependencies, kind, next, old),
+  withTeamNames: write => withTeamNames(dependencies, write),
   admit: write => admit({ ...dependencies, compareRules: dependencies.startComparison() }, write),
   checkDelete: (kind, old, caller) => checkDelete(dependencies, kind, old, caller),
 })

@@ -15,8 +15,9 @@ export type PullDependencies = {
 }
 
 /**
- * The gate has checked new entries. An old entry refers to a new secret with the same name only if the caller may get that
- * secret. A scoped key changes nothing, because its scope does not limit the members.
+ * The gate has checked new entries. A stored entry keeps its secret: its author could not get a secret that was created later
+ * under the same name, and the caller of an unrelated write does not mean to share it. A scoped key pins nothing, because its
+ * scope does not limit the members.
  */
 export function pinPullSecrets(
   { authorize, secretUid }: PullDependencies,
@@ -34,14 +35,15 @@ export function pinPullSecrets(
     const key = pullKey(target)
     const uid = secretUid(target)
     const known = Object.hasOwn(before, key) ? before[key] : undefined
-    const mayGet = (uid === undefined || uid !== known) && authorize(caller, { verb: 'get', target }).allowed
+    const isStored = stored.has(key)
+    const mayGet = (uid === undefined || !isStored) && authorize(caller, { verb: 'get', target }).allowed
     // Callers who may not get the secret must not learn whether it exists.
     if (uid === undefined && mayGet) {
-      const what = `${target.resource} in the namespace "${target.namespace}"`
-      const isStored = stored.has(key)
-      unknown.push({ field: `spec.imagePullSecrets[${index}]`, what, name: target.name, isStored })
+      const [what, name] = [target.resource.slice(0, -1), `${target.namespace}/${target.name}`]
+      const hint = 'add the entry again once it exists'
+      unknown.push({ field: `spec.imagePullSecrets[${index}]`, what, name, isStored, hint })
     }
-    const pinned = mayGet && uid !== undefined && !isScoped ? uid : known
+    const pinned = isStored ? known : mayGet && !isScoped ? uid : undefined
     if (pinned !== undefined) uids[key] = pinned
   }
   return { object: withPullUids(next, uids), unknown }

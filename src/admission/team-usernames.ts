@@ -1,8 +1,11 @@
 // Replaces the username of a team by its name, wherever an object names a team (D23).
 // All other code sees names only, so a new username changes no permission.
 
-import type { Kind } from '../api/kind.ts'
+import { type Caller, systemCaller } from '../api/caller.ts'
+import type { Kind, Question } from '../api/kind.ts'
 import type { JsonObject, Resource } from '../api/object.ts'
+import type { Decision } from '../api/permissions.ts'
+import type { GatedWrite } from '../api/power-gate.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { type BindingObject, ClusterRoleBinding, RoleBinding } from '../kinds/rbac.ts'
@@ -24,20 +27,32 @@ export function teamNamed({ teamUid, teamsWithUsername }: TeamNames, text: strin
   return found.length === 1 ? (found[0] as string) : text
 }
 
+type Naming = TeamNames & { readonly authorize: (caller: Caller, question: Question) => Decision }
+
+/** A write can name many teams. */
+const maxWarnings = 10
+
 /**
  * A text that is stored already stays: it referred to nothing when it was written, and the author of an unrelated change may
- * not be able to grant permissions to the team (D61).
+ * not be able to grant permissions to the team (D61). A caller who may not get the team does not learn its name.
  */
-export function withTeamNames(teams: TeamNames, kind: Kind, next: Resource, old: Resource | undefined): Resource {
+export function withTeamNames(teams: Naming, { kind, next, old, request: { caller, warn } }: GatedWrite): Resource {
   const rename = renamings.get(kind)
-  if (!rename) return next
+  if (!rename || caller === systemCaller) return next
   let stored: ReadonlySet<string> | undefined
-  return rename(next, text => {
-    const name = teamNamed(teams, text)
+  const found = new Map<string, string>()
+  const named = rename(next, text => {
+    const name = found.get(text) ?? teamNamed(teams, text)
     if (name === text) return text
     stored ??= textsIn(old, rename)
-    return stored.has(text) ? text : name
+    const target = { group: Team.group, resource: Team.plural, namespace: '', name }
+    if (stored.has(text) || !teams.authorize(caller, { verb: 'get', target }).allowed) return text
+    found.set(text, name)
+    return name
   })
+  for (const [text, name] of [...found].slice(0, maxWarnings))
+    warn(`"${text}" is the username of the team "${name}"; the object stores the name`)
+  return named
 }
 
 type Rename = (object: Resource, nameOf: (text: string) => string) => Resource

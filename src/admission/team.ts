@@ -1,16 +1,18 @@
 // Team: checks unique usernames, warns about missing roles, sets conditions, revokes tokens of former members, and lists permissions.
 
 import type { Admission } from '../api/admission.ts'
-import { duplicateValue, invalid } from '../api/errors.ts'
-import type { ObjectOf } from '../api/kind.ts'
+import { type Caller, systemCaller } from '../api/caller.ts'
+import { duplicateValue, forbidden, invalid } from '../api/errors.ts'
+import type { ObjectOf, Question } from '../api/kind.ts'
 import type { JsonObject, Ref } from '../api/object.ts'
-import type { RuleLike, TeamPermissions } from '../api/permissions.ts'
+import type { Decision, RuleLike, TeamPermissions } from '../api/permissions.ts'
 import { withObserved } from '../kinds/object-conditions.ts'
 import { revokedByTeam } from '../kinds/revocation-triggers.ts'
 import { Team } from '../kinds/team.ts'
 
 type Dependencies = {
   readonly now: () => number
+  readonly authorize: (caller: Caller, question: Question) => Decision
   /** The rules of a role; undefined if it does not exist. */
   readonly rulesOfRole: (kind: 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
   /** Names of the teams with this username. */
@@ -30,10 +32,11 @@ export const teamAdmission = (dependencies: Dependencies): Admission<TeamObject>
       rulesOfRole('ClusterRole', inCluster(name)) ? [] : [name],
     )
   return {
-    admit: async (next, old, { warn }) => {
+    admit: async (next, old, { warn, caller }) => {
       for (const { name = '' } of next.spec?.clusterRoles ?? [])
         if (!old?.spec?.clusterRoles?.some(one => one.name === name) && !rulesOfRole('ClusterRole', inCluster(name)))
           warn(`spec.clusterRoles: cluster role "${name}" does not exist yet; the team gets its rules once it does`)
+      checkClaim(dependencies, caller, next, old)
       checkUnique(dependencies, next, old)
       return { object: next }
     },
@@ -50,6 +53,24 @@ export const teamAdmission = (dependencies: Dependencies): Admission<TeamObject>
       }),
     },
   }
+}
+
+/** Others may name the team by its username, so that claiming one needs the same permission as claiming a name. */
+function checkClaim(
+  { authorize }: Pick<Dependencies, 'authorize'>,
+  caller: Caller,
+  { metadata: { name = '' }, spec }: TeamObject,
+  old: TeamObject | undefined,
+): void {
+  const username = spec?.username
+  if (caller === systemCaller || !username || username === name || username === old?.spec?.username) return
+  const target = { group: Team.group, resource: Team.plural, namespace: '' }
+  if (!authorize(caller, { verb: 'create', target }).allowed)
+    throw forbidden(
+      Team,
+      name,
+      `spec.username: a username other than the name of the team needs permission to create teams`,
+    )
 }
 
 const inCluster = (name: string): Ref => ({ namespace: '', name })

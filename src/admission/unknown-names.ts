@@ -5,12 +5,14 @@ import { cut } from '../api/errors.ts'
 import type { Decision, Question } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 
-/** `what`: the kind of thing, such as `team`. `field`: the path of the name. `isStored`: the object had the name before. */
+/** `what`: the type of the object, such as `team`. `field`: the path of the name. `isStored`: the object had the name before. */
 export type UnknownName = {
   readonly field: string
   readonly what: string
   readonly name: string
   readonly isStored: boolean
+  /** What to do later. */
+  readonly hint?: string
 }
 
 type Dependencies = { readonly authorize: (caller: Caller, question: Question) => Decision }
@@ -33,6 +35,7 @@ export function warnUnknownNames(
   const shown = unknown.filter(({ isStored }) => isShown || !isStored)
   const byName = new Map(shown.map(one => [`${one.what} ${one.name}`, one]))
   const all = [...byName.values()]
-  for (const { field, what, name } of all.slice(0, maxWarnings)) warn(`${field}: ${what} "${cut(name)}" does not exist`)
+  for (const { field, what, name, hint } of all.slice(0, maxWarnings))
+    warn(`${field}: ${what} "${cut(name)}" does not exist${hint ? `; ${hint}` : ''}`)
   if (all.length > maxWarnings) warn(`${all.length - maxWarnings} more names refer to nothing`)
 }

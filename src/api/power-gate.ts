@@ -16,8 +16,8 @@ export type GatedWrite = {
 export interface Gate {
   /** The name of the team that a text refers to by name or username; otherwise the text (D23). */
   teamNamed(text: string): string
-  /** Replaces usernames of teams by names. Runs before validation. */
-  withTeamNames(kind: Kind, next: Resource, old: Resource | undefined): Resource
+  /** Replaces usernames of teams by names, with a warning. Runs before validation. */
+  withTeamNames(write: GatedWrite): Resource
   /**
    * Throws if the write grants permissions that its caller does not have. Returns the object with pinned references
    * (D61).

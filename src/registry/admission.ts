@@ -57,7 +57,7 @@ async function runChecks(ctx: Context, { kind, next, old, errors, request }: Inp
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
   // Validation of the kind expects an object that matches the schema.
   const shaped = errors.length === 0
-  const named = shaped ? ctx.gate.withTeamNames(kind, next, old) : next
+  const named = shaped ? ctx.gate.withTeamNames({ kind, next, old, request }) : next
   const tidy = { ...named, metadata: uniqueOwners(named.metadata, request.warn) }
   const prepared = shaped && kind.prepare ? kind.prepare(tidy, old) : tidy
   const all = [

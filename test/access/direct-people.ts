@@ -11,10 +11,14 @@ export const secrets = `${ours}/namespaces/default/sharedsecrets`
 export const group = 'management.platform.sh'
 const merge = 'application/merge-patch+json'
 
-type Answer = { readonly code: number; readonly body: Body }
+type Answer = { readonly code: number; readonly body: Body; readonly warnings: string }
 type Body = {
   readonly metadata: { readonly name: string; readonly uid: string; readonly annotations?: { [key: string]: string } }
-  readonly spec: { readonly key: string; readonly data?: { readonly [key: string]: string } }
+  readonly spec: {
+    readonly key: string
+    readonly data?: { readonly [key: string]: string }
+    readonly access?: readonly { readonly teams?: readonly string[] }[]
+  }
   readonly items: readonly Body[]
   readonly message: string
 }
@@ -49,7 +53,11 @@ export async function openPeople() {
         'content-type': type ?? (method === 'PATCH' ? merge : 'application/json'),
       }
       const answer = await send(handle, { method, url, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
-      return { code: answer.code, body: JSON.parse(answer.text) as Body }
+      return {
+        code: answer.code,
+        body: JSON.parse(answer.text) as Body,
+        warnings: answer.warnings ?? '',
+      }
     }
   const ask = person(adminKey)
   const admin = async (...args: Parameters<typeof ask>): Promise<Body> => {

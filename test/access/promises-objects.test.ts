@@ -392,7 +392,7 @@ describe('the username of a team names it (D23):', () => {
       spec: { data, owner: { team: 'store' } },
     })
     assert.equal(made.status, 201, made.text)
-    assert.equal(warningOf(made), '')
+    assert.match(warningOf(made), /is the username of the team/)
     await must(reads('by-owner'))
     await must(member.ask('PATCH', `${secrets()}/by-owner`, { spec: { description: 'x' } }, merge))
     const { items } = await must(member.ask('GET', secrets()))
@@ -569,6 +569,9 @@ describe('image pull secrets of a team (D23, D60, D61):', () => {
     await must(admin.ask('POST', secrets(), { metadata: { name: 'pulled-2' }, spec: { data } }))
     await refused(member.ask('GET', `${secrets()}/pulled-2`), 403)
     await must(admin.ask('PATCH', `${teams}/pullers`, { spec: { description: 'seen' } }, merge))
+    await refused(member.ask('GET', `${secrets()}/pulled-2`), 403)
+    for (const entries of [[pull('pulled')], [pull('pulled'), pull('pulled-2')]])
+      await must(admin.ask('PATCH', `${teams}/pullers`, { spec: { imagePullSecrets: entries } }, merge))
     await must(member.ask('GET', `${secrets()}/pulled-2`))
     await must(admin.ask('PATCH', `${teams}/pullers`, { spec: { users: [] } }, merge))
     await refused(member.ask('GET', `${secrets()}/pulled`), 403)

@@ -13,7 +13,8 @@ export type HttpRequest = {
   readonly headers: { readonly [name: string]: string }
   readonly body?: string | Uint8Array
 }
-export type HttpAnswer = { readonly code: number; readonly text: string }
+/** `warnings`: the Warning headers. */
+export type HttpAnswer = { readonly code: number; readonly text: string; readonly warnings?: string }
 
 /** One connection for all requests, like a client with keep-alive. */
 const socket = Object.assign(new EventEmitter(), { remoteAddress: '127.0.0.1' })
@@ -22,7 +23,7 @@ export async function send(handle: Handler, { method, url, headers, body }: Http
   const answer = new DirectResponse()
   await handle(requestOf(method, url, headers, body), answer as unknown as Response)
   answer.emit('close')
-  return { code: answer.statusCode, text: answer.text }
+  return { code: answer.statusCode, text: answer.text, warnings: answer.warnings }
 }
 
 /** A request with a streaming response, such as a watch. */
@@ -74,9 +75,13 @@ class DirectResponse extends EventEmitter {
   statusCode = 200
   headersSent = false
   text = ''
+  warnings = ''
 
-  writeHead(code: number): this {
+  /** `headers`: name, value, name, value. */
+  writeHead(code: number, headers?: readonly unknown[]): this {
     this.statusCode = code
+    const at = Array.isArray(headers) ? headers.indexOf('Warning') : -1
+    this.warnings = at < 0 ? '' : String(headers?.[at + 1])
     this.headersSent = true
     return this
   }
