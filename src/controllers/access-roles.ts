@@ -1,17 +1,16 @@
 // Generates roles and bindings for `access` entries and the cluster roles of teams, and restores them (D26).
 // They are informational: the authorizer reads the object itself, so they grant nothing. They are deleted with their object.
 
-import { canonical } from '../api/codec.ts'
 import { isUndecryptable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
-import type { Json, JsonObject, Ref, Resource } from '../api/object.ts'
-import { type Document, type Resources, refOf } from '../api/resources.ts'
-import { forEachInSlices } from '../api/time-slices.ts'
+import type { Resource } from '../api/object.ts'
+import type { Document, Resources } from '../api/resources.ts'
+import { forEachInSlices, pause } from '../api/time-slices.ts'
 import { accessApplied, accessFailed, accessPending, conditionOf, generatedFrom } from '../kinds/object-conditions.ts'
-import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
+import { mirrorLabel } from '../kinds/rbac.ts'
 import { latin1, mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
-import { type Generated, generatedFor } from './generated-roles.ts'
+import { generatedKinds, type Owner, planRoles, type Write } from './role-plan.ts'
 import { notThere, writeConditions, writeFirstConditions } from './write-conditions.ts'
 
 export type AccessRolesOptions = {
@@ -28,17 +27,76 @@ type Followed = { readonly source: string; readonly isOpen: boolean; readonly is
 /** An earlier version stored objects without conditions. A large store gets them slowly, so that other writes are not delayed. */
 const firstConditionsEvery = 20
 
+/** The writes of one object in one turn. An object that needs more waits for the other large ones. */
+const maxWrites = 10
+
+/** Writes of a large object. `writes` is undefined after a failure: the rest is planned again. */
+type Plan = { readonly owner: Owner; state: State; writes: Iterator<Write> | undefined }
+
 export function startAccessRoles({ resources, kinds, now, failed }: AccessRolesOptions): {
   readonly ready: Promise<void>
   idle(): Promise<void>
   stop(): Promise<void>
 } {
   const queued = new Map<string, Owner>()
-  const loop = startLoop({
+  const plans = new Map<string, Plan>()
+
+  let handOvers = 0
+
+  /** A failure is in the conditions, and the loop tries again. */
+  const reporting = async <T>(owner: Owner, { isCurrent }: State, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work()
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      await writeConditions(resources, owner, { findings: [accessFailed(message)], isCurrent, now })
+      throw error
+    }
+  }
+
+  /** Hands an object that needs many writes to `large`. */
+  const reconcile = async (slot: string, owner: Owner): Promise<void> => {
+    const state = await stateOf(resources, owner)
+    if (!state) return
+    const isDone = await reporting(owner, state, async () => {
+      const writes = await planRoles(resources, owner, state.object)
+      if (!writes) return false
+      if (writes.length > maxWrites) {
+        plans.set(slot, { owner, state, writes: writes.values() })
+        handOvers++
+        large.add(slot)
+        return false
+      }
+      await forEachInSlices(writes, async write => void (await write()))
+      return true
+    })
+    if (isDone && conditionOf(state.object, 'AccessApplied')?.status !== 'True')
+      await writeConditions(resources, owner, { findings: [accessApplied], isCurrent: state.isCurrent, now })
+  }
+
+  const small = startLoop({
     reconcile: async slot => {
+      // `large` adds the object again when its plan ends.
+      if (plans.has(slot)) return undefined
       const one = queued.get(slot)
-      if (one) await reconcile(resources, one, now)
+      if (one) await reconcile(slot, one)
       if (queued.get(slot) === one) queued.delete(slot)
+      return undefined
+    },
+    failed: (slot, error) => failed(`generating the roles of ${slot}`, error),
+  })
+
+  // A loop of its own, in which large objects take turns. They delay neither small objects nor each other.
+  const large = startLoop({
+    reconcile: async slot => {
+      const plan = plans.get(slot)
+      if (!plan) return undefined
+      const state = await stateOf(resources, plan.owner)
+      const isDone = !state || (await reporting(plan.owner, state, () => writeSome(resources, plan, state)))
+      if (!isDone) return void large.add(slot)
+      plans.delete(slot)
+      handOvers++
+      add(plan.owner) // completes the object, or notices what changed meanwhile
       return undefined
     },
     failed: (slot, error) => failed(`generating the roles of ${slot}`, error),
@@ -64,7 +122,7 @@ export function startAccessRoles({ resources, kinds, now, failed }: AccessRolesO
     if (!owner) return
     const slot = slotOf(owner)
     queued.set(slot, owner)
-    loop.add(slot)
+    small.add(slot)
   }
   const objects = kinds.map(kind =>
     startInformer({
@@ -99,18 +157,20 @@ export function startAccessRoles({ resources, kinds, now, failed }: AccessRolesO
   const informers = [...objects, ...generated]
   return {
     ready: Promise.all(informers.map(informer => informer.ready)).then(() => {}),
-    idle: () => Promise.all([loop.idle(), firstConditions.idle()]).then(() => {}),
+    async idle() {
+      for (let seen = -1; seen !== handOvers; ) {
+        seen = handOvers
+        await Promise.all([small.idle(), large.idle(), firstConditions.idle()])
+      }
+    },
     async stop() {
       for (const informer of informers) informer.stop()
-      await Promise.all([loop.stop(), firstConditions.stop()])
+      await Promise.all([small.stop(), large.stop(), firstConditions.stop()])
     },
   }
 }
 
-type Owner = { readonly kind: Kind; readonly ref: Ref }
-
 const slotOf = ({ kind, ref }: Owner) => `${kind.plural}/${ref.namespace}/${ref.name}`
-const generatedKinds = [Role, ClusterRole, RoleBinding, ClusterRoleBinding]
 
 /** By the bytes: most objects have no access entries, and their conditions say all there is to say. */
 function isFollowed({ json }: Document): boolean {
@@ -137,70 +197,31 @@ function ownerIn(kinds: readonly Kind[], { metadata }: Resource): Owner | undefi
   return kind && { kind, ref: { namespace: metadata.namespace ?? '', name: reference?.name ?? '' } }
 }
 
-async function reconcile(resources: Resources, owner: Owner, now: () => number): Promise<void> {
-  const { kind, ref } = owner
+/** The state of an object that roles are generated from. */
+type State = { readonly object: Resource; readonly isCurrent: (other: Resource) => boolean }
+
+/** undefined: the object does not exist, or the garbage collector deletes its roles. */
+async function stateOf(resources: Resources, { kind, ref }: Owner): Promise<State | undefined> {
   const object = await resources.get(kind, ref).then(document => document.object, notThere)
-  if (!object || object.metadata.deletionTimestamp) return // the garbage collector deletes what was generated
+  if (!object || object.metadata.deletionTimestamp) return undefined
   const source = generatedFrom(object.spec)
   const isCurrent = (other: Resource) =>
     other.metadata.uid === object.metadata.uid && generatedFrom(other.spec) === source
-  try {
-    if (!(await generate(resources, owner, object))) return
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    await writeConditions(resources, owner, { findings: [accessFailed(message)], isCurrent, now })
-    throw error
-  }
-  const isNoted = conditionOf(object, 'AccessApplied')?.status === 'True'
-  if (!isNoted) await writeConditions(resources, owner, { findings: [accessApplied], isCurrent, now })
+  return { object, isCurrent }
 }
 
-/** Creates, repairs and removes. False: it has to wait until objects of a former owner with the same name are deleted. */
-async function generate(resources: Resources, { kind, ref }: Owner, owner: Resource): Promise<boolean> {
-  const { uid } = owner.metadata
-  const stored = new Map<Kind, Map<string, Resource>>()
-  for (const own of generatedKinds) {
-    const { items } = await resources.list(own, { labelSelector: `${mirrorLabel}=${uid}` })
-    stored.set(own, new Map(items.map(item => [item.object.metadata.name ?? '', item.object])))
+/** True: everything is written. */
+async function writeSome(resources: Resources, plan: Plan, state: State): Promise<boolean> {
+  const isValid = plan.writes && plan.state.isCurrent(state.object)
+  const writes = isValid ? plan.writes : (await planRoles(resources, plan.owner, state.object))?.values()
+  plan.state = state
+  plan.writes = undefined
+  for (let count = 0; count < maxWrites; count++) {
+    await pause()
+    const next = writes?.next()
+    if (!next || next.done) return true
+    await next.value()
   }
-  const taken = new Set<string>()
-  for (const { kind: own, object } of generatedFor(kind, owner)) {
-    const { name } = object.metadata
-    if (stored.get(own)?.has(name)) continue
-    const other = await resources.get(own, { namespace: ref.namespace, name }).then(one => one.object, notThere)
-    if (other?.metadata.labels?.[mirrorLabel] !== undefined) return false
-    if (other) taken.add(name)
-  }
-  const wanted = generatedFor(kind, owner, name => (taken.has(name) ? `${name}:${uid}` : name))
-  for (const own of generatedKinds) {
-    const rest = stored.get(own) ?? new Map<string, Resource>()
-    await forEachInSlices(
-      wanted.filter(each => each.kind === own),
-      async ({ object }) => {
-        const current = rest.get(object.metadata.name)
-        rest.delete(object.metadata.name)
-        if (!current) await resources.create(own, ref.namespace, object, { fieldManager: 'access-roles' })
-        else if (!current.metadata.deletionTimestamp) await repair(resources, own, current, object)
-      },
-    )
-    // In an earlier version users could set the label. Their objects stay.
-    const obsolete = [...rest.values()].filter(object => isControlledBy(object, uid))
-    await forEachInSlices(obsolete, async object => void (await resources.delete(own, refOf(object))))
-  }
-  return true
+  plan.writes = writes
+  return false
 }
-
-const isControlledBy = ({ metadata }: Resource, uid: string | undefined) =>
-  metadata.ownerReferences?.some(one => one.controller === true && one.uid === uid) === true
-
-async function repair(resources: Resources, kind: Kind, current: Resource, wanted: Generated['object']): Promise<void> {
-  const { metadata, ...fields } = wanted
-  const { apiVersion, kind: word, metadata: stored, ...now } = current as unknown as JsonObject
-  const ownerReferences = (metadata as JsonObject)['ownerReferences'] as Json
-  const references = (stored as JsonObject)['ownerReferences'] as Json | undefined
-  if (isSame(now, fields) && isSame(references, ownerReferences)) return
-  const next = { apiVersion, kind: word, metadata: { ...(stored as JsonObject), ownerReferences }, ...fields }
-  await resources.update(kind, refOf(current), next as Json, { fieldManager: 'access-roles' })
-}
-
-const isSame = (one: Json | undefined, other: Json | undefined) => canonical(one ?? null) === canonical(other ?? null)

@@ -40,10 +40,12 @@ export function generatedFor(
   const [roleKind, bindingKind] = kind.namespaced ? [Role, RoleBinding] : [ClusterRole, ClusterRoleBinding]
   const names = entryNames(access)
   const entries = access.flatMap((entry, index): Generated[] => {
+    // Earlier versions stored such entries. They grant nothing, and a role cannot have a rule without verbs.
+    if (!entry.verbs?.length) return []
     const own = rename(`access:${kind.plural}:${name}:${names[index]}`)
     const subresources = (entry.subresources ?? []).filter(sub => sub !== '')
     const resources = [kind.plural, ...subresources.map(sub => `${kind.plural}/${sub}`)]
-    const rules = [{ verbs: [...(entry.verbs ?? [])], apiGroups: [kind.group], resources, resourceNames: [name] }]
+    const rules = [{ verbs: [...entry.verbs], apiGroups: [kind.group], resources, resourceNames: [name] }]
     // A binding cannot have a subject without a name. Such an entry grants nothing to it either.
     const subjects = [
       ...(entry.users ?? []).flatMap(user => (user === '' ? [] : [userSubject(user)])),

@@ -1,6 +1,7 @@
 // Computes the conditions AccessApplied, RolesResolved and Ready of secrets and teams (D23).
 // Admission sets them in the commit of a write, controllers when something else changes.
 
+import { type Caller, systemCaller } from '../api/caller.ts'
 import { canonical } from '../api/encode.ts'
 import { type Json, type Resource, timestamp } from '../api/object.ts'
 import { sourceOf } from './project-secret-source.ts'
@@ -152,3 +153,22 @@ function readiness(object: Resource<unknown, unknown>, conditions: readonly Cond
 }
 
 const needs = new Set(['AccessApplied', 'RolesResolved'])
+
+const serverTypes = new Set(['AccessApplied', 'RolesResolved', 'Ready', 'Synced'])
+const isOfServer = ({ type }: Condition) => serverTypes.has(type)
+
+/** Only the server writes its conditions. A write of /status by a client keeps them as stored, and changes others. */
+export function keepConditions<O extends Resource<unknown, unknown>>(next: O, old: O | undefined, caller: Caller): O {
+  const [sent, stored] = [next.status, old?.status] as [Status | undefined, Status | undefined]
+  if (caller === systemCaller || sent === stored) return next
+  const kept = stored?.conditions?.filter(isOfServer) ?? none
+  const conditions = [...kept, ...(sent?.conditions ?? none).filter(one => !isOfServer(one))]
+  const { conditions: _, observedGeneration: __, ...others } = sent ?? {}
+  const observed = stored?.observedGeneration
+  const status = {
+    ...others,
+    ...(conditions.length ? { conditions } : {}),
+    ...(observed === undefined ? {} : { observedGeneration: observed }),
+  }
+  return { ...next, status }
+}

@@ -6,6 +6,7 @@ import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
 import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
+import { keepConditions } from './object-conditions.ts'
 import { keepSourceUid, sourceOf } from './project-secret-source.ts'
 import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
@@ -107,7 +108,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
   ],
   rights: sharedRights,
   readers: sharedReaders,
-  assign: (next, old, caller) => keepSourceUid(keepOwner(next, old, caller), old),
+  assign: (next, old, caller) => keepConditions(keepSourceUid(keepOwner(next, old, caller), old), old, caller),
   grants: (object, to) => [...sharedGrants(object, to), ...copyGrant(object)],
   keepsLastRead: true,
   validate: (next, old) => [
@@ -117,7 +118,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
       : []),
     ...checkData(next.spec?.data, old?.spec?.data),
     ...checkOwner(next.spec?.owner),
-    ...checkAccess(next.spec?.access),
+    ...checkAccess(next.spec?.access, old?.spec?.access),
   ],
   sample: {
     apiVersion: 'management.platform.sh/v1',

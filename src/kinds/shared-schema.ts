@@ -2,10 +2,11 @@
 
 import type { Caller } from '../api/caller.ts'
 import { memberTerm, userTerm } from '../api/candidates.ts'
-import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/errors.ts'
+import { canonical } from '../api/encode.ts'
+import { type FieldError, fieldForbidden, invalidValue, isEnough, required } from '../api/errors.ts'
 import type { Grant, Recipient } from '../api/grant.ts'
 import type { ObjectPermission, PermissionSubject } from '../api/kind.ts'
-import type { Resource } from '../api/object.ts'
+import type { Json, Resource } from '../api/object.ts'
 import { closed, flag, integer, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { teamMatcher, teamOfGroup } from './team-uids.ts'
 
@@ -254,8 +255,15 @@ export function checkOwner(value: Static<typeof owner> | undefined, path = 'spec
 /** The author needs each verb for each recipient, so this limits the checks of one write. */
 const maxGrants = 20_000
 
+const isSameEntry = (one: Static<typeof accessEntry>, other: Static<typeof accessEntry>) =>
+  canonical(one as Json) === canonical(other as Json)
+
 /** Validates access entries beyond their schema (D26). */
-export function checkAccess(entries: Static<typeof access> | undefined, path = 'spec.access'): FieldError[] {
+export function checkAccess(
+  entries: Static<typeof access> | undefined,
+  stored: Static<typeof access> | undefined,
+  path = 'spec.access',
+): FieldError[] {
   const errors: FieldError[] = []
   const grants = (entries ?? []).reduce(
     (sum, { verbs = [], subresources = [], users = [], teams = [] }) =>
@@ -266,6 +274,9 @@ export function checkAccess(entries: Static<typeof access> | undefined, path = '
     return [fieldForbidden(path, `grants ${grants} rights in all; at most ${maxGrants} are allowed`)]
   for (const [index, entry] of (entries ?? []).entries()) {
     if (isEnough(errors)) break
+    // Earlier versions stored entries without verbs. They grant nothing, and the object stays updatable.
+    if (!entry.verbs?.length && !stored?.some(one => isSameEntry(one, entry)))
+      errors.push(required(`${path}[${index}].verbs`, 'must contain at least one verb'))
     if (entry.verbs?.includes('create'))
       errors.push(invalidValue(`${path}[${index}].verbs`, 'create', 'create cannot be granted on a single object'))
     if (entry.teams?.includes('*'))

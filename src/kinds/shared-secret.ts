@@ -4,6 +4,7 @@ import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text } from '../api/schema.ts'
 import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
+import { keepConditions } from './object-conditions.ts'
 import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
 import {
@@ -74,13 +75,13 @@ export const SharedSecret: KindOf<Resource<Static<typeof spec>, Static<typeof st
   ],
   rights: sharedRights,
   readers: sharedReaders,
-  assign: keepOwner,
+  assign: (next, old, caller) => keepConditions(keepOwner(next, old, caller), old, caller),
   grants: sharedGrants,
   keepsLastRead: true,
   validate: (next, old) => [
     ...checkData(next.spec?.data, old?.spec?.data),
     ...checkOwner(next.spec?.owner),
-    ...checkAccess(next.spec?.access),
+    ...checkAccess(next.spec?.access, old?.spec?.access),
   ],
   sample: {
     apiVersion: 'management.platform.sh/v1',

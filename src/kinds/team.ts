@@ -7,6 +7,7 @@ import { defineKind, type KindOf, type PermissionSubject } from '../api/kind.ts'
 import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
 import { mapList, type Static, setOf, struct, text } from '../api/schema.ts'
+import { keepConditions } from './object-conditions.ts'
 import { checkPullSecrets, imagePullSecrets, pullTarget } from './pull-secrets.ts'
 import {
   access,
@@ -102,7 +103,7 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
       : []),
   ],
   readers: team => [...sharedReaders(team), memberTerm(team.metadata.name ?? '')],
-  assign: keepOwner,
+  assign: (next, old, caller) => keepConditions(keepOwner(next, old, caller), old, caller),
   grants: teamGrants,
   validate: (next, old) => [
     ...checkUsername(next.spec?.username),
@@ -114,7 +115,7 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
     ...checkGroups(next.spec?.groups, old?.spec?.groups),
     ...checkPullSecrets(next.spec?.imagePullSecrets, old?.spec?.imagePullSecrets),
     ...checkOwner(next.spec?.owner),
-    ...checkAccess(next.spec?.access),
+    ...checkAccess(next.spec?.access, old?.spec?.access),
   ],
   sample: {
     apiVersion: 'management.platform.sh/v1',
