@@ -65,6 +65,21 @@ test('accepts a stored entry that can never match, until it changes', () => {
   assert.equal(checkScope({ ...old, roles: [{ role: 'workspace', projects: ['web'] }] }, old).length, 1)
 })
 
+test('accepts a stored role that is confined to nothing, until it changes', () => {
+  const old: Scope = { roles: [{ role: 'agent', projects: ['shop'] }] }
+  assert.deepEqual(checkScope(old, old), [])
+  assert.deepEqual(
+    checkScope({ roles: [...(old.roles ?? []), { role: 'agent', virtualClusters: ['dev'] }] }, old).map(
+      ({ field }) => field,
+    ),
+    ['spec.scope.roles[1].virtualClusters'],
+  )
+  assert.deepEqual(
+    checkScope({ roles: [{ role: 'platform-cli', projects: ['shop'], virtualClusters: ['dev'] }, { role: 'agent' }] }),
+    [],
+  )
+})
+
 test('wildcards must not overlap, in any order', () => {
   const errors = (...resources: string[]) =>
     checkScope({ rules: [{ resources: [{ group: 'g', resources }] }] }).map(({ message }) => message.split('"')[1])

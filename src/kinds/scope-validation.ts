@@ -60,7 +60,32 @@ function checkRole({ role = '', projects = [], virtualClusters = [] }: ScopeRole
   ] as const)
     for (const [index, name] of names.entries())
       if (!isEnough(errors)) errors.push(...checkName(name, `${at}.${field}[${index}]`, what))
-  return errors
+  return [...errors, ...checkConfinement({ role, projects, virtualClusters }, at)]
+}
+
+/** Only `platform-cli` covers objects of projects, the ProjectSecrets. This API has no objects in virtual clusters. */
+function checkConfinement({ role, projects, virtualClusters }: Required<ScopeRole>, at: string): FieldError[] {
+  if (role === 'platform-cli')
+    return virtualClusters.length && !projects.length
+      ? [
+          invalidValue(
+            `${at}.virtualClusters`,
+            virtualClusters,
+            'platform-cli covers no requests in virtual clusters: name projects, or remove the field',
+          ),
+        ]
+      : []
+  if (role !== 'agent' && role !== 'metrics-reader') return []
+  return (
+    [
+      ['projects', projects, 'projects'],
+      ['virtualClusters', virtualClusters, 'virtual clusters'],
+    ] as const
+  ).flatMap(([field, names, what]) =>
+    names.length
+      ? [invalidValue(`${at}.${field}`, names, `${role} covers no requests in ${what}: remove the field`)]
+      : [],
+  )
 }
 
 /** An entry names one secret, without wildcards. */

@@ -83,7 +83,11 @@ export function makeWorld(die: Dice): World {
           ...(die.chance(0.3)
             ? {
                 roles: [
-                  { role: die.pick(['platform-cli', 'agent', 'metrics-reader']), projects: die.some(['web', '*'], 1) },
+                  die.pick([
+                    { role: 'platform-cli', projects: die.some(['web', '*'], 1) },
+                    { role: 'agent', projects: [] },
+                    { role: 'metrics-reader', projects: [] },
+                  ]),
                 ],
               }
             : {}),

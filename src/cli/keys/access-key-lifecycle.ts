@@ -13,7 +13,8 @@ import { type GetFlags, getFlags, show } from '../get.ts'
 import { type Context, changeContexts, forgetCopies, readContexts, storeKey } from '../login/contexts.ts'
 import { ago, nameOf, paint, printObjects, printTable } from '../print.ts'
 import { isScopeDenial, warnScopeMayHide } from '../scope-denied.ts'
-import { openSession, type Session } from '../session.ts'
+import { openSession, type Session, type SessionFlags } from '../session.ts'
+import { teamNameOf } from '../teams/resolve-team.ts'
 import { printSecret } from './access-keys.ts'
 import { expiryOf, expiryText, scopeText } from './key-summary.ts'
 import { warnings } from './shown-once.ts'
@@ -40,7 +41,7 @@ export const listAccessKeys = defineCommand({
   run: async ({ flags }, io) => {
     if (flags.user !== undefined && flags.team !== undefined)
       throw new UsageError(['--user cannot be combined with --team: a key has one owner'])
-    const fieldSelector = fieldSelectorOf(flags)
+    const fieldSelector = fieldSelectorOf({ ...flags, team: await teamOf(io, flags) })
     const isWide = flags.output === 'wide'
     if (flags.watch || (flags.output && flags.output !== 'table' && !isWide))
       return show(
@@ -87,6 +88,19 @@ const keysOf = (session: Session, selection: object) =>
   )
 
 type OwnerFlags = { readonly user?: string | undefined; readonly team?: string | undefined; readonly disabled: boolean }
+
+async function teamOf(
+  io: Io,
+  { team, ...flags }: SessionFlags & Pick<OwnerFlags, 'team'>,
+): Promise<string | undefined> {
+  if (team === undefined) return undefined
+  const session = await openSession(io, flags)
+  try {
+    return await teamNameOf(session, team)
+  } finally {
+    session.close()
+  }
+}
 
 function fieldSelectorOf({ user, team, disabled }: OwnerFlags): string {
   const escaped = (value: string) => value.replace(/[\\,=]/g, '\\$&')

@@ -9,7 +9,7 @@ import { contextFlag, dryRunFlag, isDryRun, namespaceFlag, outputFlag } from '..
 import { fingerprintOf } from '../login/trust.ts'
 import { nameOf, printJson } from '../print.ts'
 import { openSession, type Session } from '../session.ts'
-import { checkTeam } from '../teams/check-team.ts'
+import { requireTeam } from '../teams/resolve-team.ts'
 import { scopeFlags, scopeOf, secretFlag } from './scope-flags.ts'
 import { notPrinted, shownOnce, warnings } from './shown-once.ts'
 
@@ -63,9 +63,10 @@ export const createAccessKey: Command = defineCommand({
     const session = await openSession(io, flags)
     try {
       const scope = scopeIn(flags.namespace ?? session.namespace)
+      const team = flags['for-team'] ? await requireTeam(session, flags['for-team']) : undefined
       const spec = {
         ...(flags['display-name'] ? { displayName: flags['display-name'] } : {}),
-        ...(flags['for-team'] ? { team: flags['for-team'] } : {}),
+        ...(team === undefined ? {} : { team }),
         ...(flags['for-user'] ? { user: flags['for-user'] } : {}),
         ...(flags.description ? { description: flags.description } : {}),
         ...(ttl === undefined ? {} : { ttl }),
@@ -74,7 +75,6 @@ export const createAccessKey: Command = defineCommand({
       }
       const dryRun = isDryRun(flags)
       const options = { dryRun, fieldManager: 'platform', warn: warnings(io) }
-      if (flags['for-team']) await checkTeam(session, flags['for-team'])
       const { object } = await session.resources.create(OwnedAccessKey, '', { metadata: { name }, spec }, options)
       io.err(`${nameOf(OwnedAccessKey, object)} created${dryRun ? ' (dry run)' : '; the key is shown only once'}\n`)
       if (!dryRun) printSecret(io, session, object, flags.output)

@@ -7,7 +7,7 @@ import { confirm } from '../confirm.ts'
 import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
 import { locationText } from '../resolve-namespace.ts'
 import { openSession, type Session } from '../session.ts'
-import { checkTeam } from '../teams/check-team.ts'
+import { requireTeam, teamNameOf } from '../teams/resolve-team.ts'
 import { secretFlags, secretKind, secretRef, type Where } from './secret.ts'
 
 type Entry = {
@@ -45,18 +45,15 @@ export const shareSecret = defineCommand({
   },
   positionals: [{ name: 'NAME', what: 'the secret' }],
   run: async ({ flags, words: [name = ''] }, io) => {
-    const recipients = [
-      ...[...new Set(flags.user)].map(user => ({ field: 'users', name: user }) as const),
-      ...[...new Set(flags.team)].map(team => ({ field: 'teams', name: team }) as const),
-    ]
-    if (!recipients.length) throw new UsageError(['--user USER or --team TEAM is missing: who gets access'])
+    if (!flags.user.length && !flags.team.length)
+      throw new UsageError(['--user USER or --team TEAM is missing: who gets access'])
     if (flags.remove && flags.write) throw new UsageError(['--remove cannot be combined with --write'])
     const session = await openSession(io, flags)
     try {
       const dryRun = isDryRun(flags)
       const what = `${secretKind(flags).singular}/${name}`
+      const recipients = await recipientsOf(session, flags)
       const who = listed(recipients.map(recipientText))
-      if (!flags.remove) for (const team of flags.team) await checkTeam(session, team)
       const at = locationText(session, secretRef(session, name, flags).namespace)
       const agree = () => confirm(io, `Stop sharing ${what}${at} with ${who}?`, flags.yes || dryRun)
       const { isChanged, access } = await change(session, name, {
@@ -84,6 +81,22 @@ export const shareSecret = defineCommand({
     }
   },
 })
+
+type RecipientFlags = {
+  readonly user: readonly string[]
+  readonly team: readonly string[]
+  readonly remove: boolean
+}
+
+/** Access entries hold the names of teams, also where a flag has a username. A deleted team can still be removed. */
+async function recipientsOf(session: Session, { user, team, remove }: RecipientFlags): Promise<readonly Recipient[]> {
+  const teams = new Set<string>()
+  for (const one of new Set(team)) teams.add(await (remove ? teamNameOf : requireTeam)(session, one))
+  return [
+    ...[...new Set(user)].map(name => ({ field: 'users', name }) as const),
+    ...[...teams].map(name => ({ field: 'teams', name }) as const),
+  ]
+}
 
 const recipientText = ({ field, name }: Recipient) => `${field === 'users' ? 'user' : 'team'} ${name}`
 

@@ -7,6 +7,7 @@ import { confirm } from '../confirm.ts'
 import { printCreated } from '../create.ts'
 import { contextFlag, dryRunFlag, dryRunNote, isDryRun, outputFlag, yesFlag } from '../flags.ts'
 import { openSession, type Session } from '../session.ts'
+import { teamNameOf } from './resolve-team.ts'
 
 export const createTeam = defineCommand({
   words: ['create', 'team'],
@@ -93,10 +94,11 @@ function member(word: string, what: string, { field, isIn }: Pick<Change, 'field
       { name: 'TEAM', what: 'the team' },
       { name: 'NAME', what: `the ${sort}` },
     ],
-    run: async ({ flags, words: [team = '', name = ''] }, io) => {
+    run: async ({ flags, words: [given = '', name = ''] }, io) => {
       const session = await openSession(io, flags)
       try {
         const dryRun = isDryRun(flags)
+        const team = await teamNameOf(session, given)
         const isSure = isIn || dryRun || flags.yes === true
         const agree = () => confirm(io, `Remove the ${sort} ${name} from team/${team} on ${session.server}?`, isSure)
         const isChanged = await change(session, team, { field, isIn, name, dryRun, agree })

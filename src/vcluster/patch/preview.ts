@@ -6,11 +6,11 @@ import type { Config } from '../config/config.ts'
 import { isNeverSynced, type KeyPolicy, keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
 import { groupKindOf, kindWarning } from '../config/reference-kinds.ts'
-import { endpointSlicesKind } from '../sync/endpoint-slices-kind.ts'
+import { endpointSlicesKind, serviceLabel } from '../sync/endpoint-slices-kind.ts'
 import { endpointsKind } from '../sync/endpoints-kind.ts'
 import type { SyncedObject } from '../sync/kinds.ts'
 import { ownershipOf } from '../sync/ownership.ts'
-import { type PlanTools, planObject } from '../sync/plan.ts'
+import { type PlanTools, planObject, type State } from '../sync/plan.ts'
 import { managedBy, nameAnnotation, virtualRefOf } from '../sync/sync-annotations.ts'
 import type { SyncedKind } from '../sync/synced-kind.ts'
 import { objectProblem } from '../sync/validate-endpoints.ts'
@@ -44,7 +44,7 @@ export type Preview = {
 
 export type PreviewObjects = { readonly virtualObject: JsonObject; readonly hostObject: JsonObject | null }
 
-/** Assumes that a service of the same name exists without a selector. */
+/** Assumes that the Service of the object exists without a selector. */
 export async function previewToHost(objects: PreviewObjects, options: PreviewOptions): Promise<Preview> {
   const { patcher, seen } = recordingPatcher(objects.virtualObject, options)
   const patched = await planHost(objects, options, patcher)
@@ -72,8 +72,9 @@ async function planHost(
   const { allowedCIDRs: allowed, deniedCIDRs: denied, hostDeletePolicy } = endpoints
   const denyReason = addressGuard({ allowed, denied, apiServer: [] })
   const vcluster = { name, namespace, mapped: mappingOf(config)?.toHost }
+  const synced = syncedKindOf(virtualObject)
   const tools = {
-    synced: syncedKindOf(virtualObject),
+    synced,
     vcluster,
     hostDeletePolicy,
     owner: undefined,
@@ -82,11 +83,28 @@ async function planHost(
     patcher,
     now,
   }
-  const plan = await planObject({ ref, virtual, service: 'plain', host }, tools)
+  const service = synced.serviceOf(virtual) ? 'plain' : 'none'
+  const plan = await planObject({ ref, virtual, service, host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
+  const disabled = disabledReason(synced, config)
+  if (disabled !== undefined) return { object, problem: disabled }
   if (plan.syncFailure)
     return { object, problem: `${plan.syncFailure.reason}: ${plan.syncFailure.logged ?? plan.syncFailure.message}` }
-  return plan.state === 'synced' ? { object } : { object, problem: `not synced: ${plan.state}` }
+  return plan.state === 'synced'
+    ? { object }
+    : { object, problem: `not synced: ${stateReason(plan.state, virtual, synced)}` }
+}
+
+const disabledReason = ({ setting }: SyncedKind, { sync }: Config): string | undefined =>
+  sync.toHost[setting].enabled ? undefined : `not synced: sync.toHost.${setting}.enabled is false`
+
+function stateReason(state: State, virtual: SyncedObject, synced: SyncedKind): string {
+  if (state === 'skipped')
+    return synced.isManaged(virtual)
+      ? 'a controller manages it, and the host has the same controller'
+      : 'it belongs to the API server'
+  if (state === 'waiting' && !synced.serviceOf(virtual)) return `the label ${serviceLabel} is missing`
+  return state
 }
 
 export type ReverseObjects = { readonly virtualObject: JsonObject | null; readonly hostObject: JsonObject }
@@ -134,7 +152,8 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
   const { labels, annotations } = ((patched?.object ?? plain) as unknown as SyncedObject).metadata
   const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
   const trace = patched?.trace ?? []
-  const { problem, notes } = ownershipProblem(objects, options)
+  const { problem: foreign, notes } = ownershipProblem(objects, options)
+  const problem = disabledReason(syncedKindOf(hostObject), options.config) ?? foreign
   return {
     object: object as unknown as JsonObject,
     plain,
@@ -166,13 +185,14 @@ function syncedMetadata(
   return Object.fromEntries(Object.entries(maps).filter(([, map]) => Object.keys(map).length))
 }
 
-/** Notes for unsynced keys, because a missing label looks like a wrong patch. */
+/** Notes for unsynced keys, because a missing label looks like a wrong patch. The syncer sets some labels itself. */
 function unsyncedKeys(object: JsonObject, config: Config): string[] {
   const { metadata } = object as unknown as SyncedObject
+  const set: { readonly [part: string]: readonly string[] } = { labels: syncedKindOf(object).labelKeys }
   const isSyncedKey = keyPolicyOf(config)
   return (['labels', 'annotations'] as const).flatMap(part =>
     Object.keys(metadata[part] ?? {})
-      .filter(key => !isNeverSynced(key) && !isSyncedKey(key))
+      .filter(key => !isNeverSynced(key) && !isSyncedKey(key) && !set[part]?.includes(key))
       .map(
         key => `metadata.${part}[${JSON.stringify(key)}] is not synced to the host (allowedMetadataKeys can allow it)`,
       ),

@@ -5,7 +5,7 @@ import { hostRefOf } from './host-ref.ts'
 import { EndpointSlice, type SyncedObject } from './kinds.ts'
 import type { SyncedKind } from './synced-kind.ts'
 
-const serviceLabel = 'kubernetes.io/service-name'
+export const serviceLabel = 'kubernetes.io/service-name'
 const managerLabel = 'endpointslice.kubernetes.io/managed-by'
 /** They create slices from the Endpoints or Pods of a Service. The host's own controllers do the same there. */
 const controllers = ['endpointslice-controller.k8s.io', 'endpointslicemirroring-controller.k8s.io']
@@ -29,9 +29,11 @@ export const endpointSlicesKind: SyncedKind = {
     ...(ports ? { ports } : {}),
   }),
   labels: ({ metadata: { namespace = '', labels = {} } }, vcluster) => {
-    const host = hostRefOf({ namespace, name: labels[serviceLabel] ?? '' }, vcluster)
+    const service = labels[serviceLabel]
+    const host = service ? hostRefOf({ namespace, name: service }, vcluster) : undefined
     return { [managerLabel]: 'vcluster.platform.sh', ...(host ? { [serviceLabel]: host.name } : {}) }
   },
+  labelKeys: [managerLabel, serviceLabel],
   targets: ({ endpoints = [] }) => endpoints.flatMap(({ targetRef }) => targetRef ?? []),
   *addresses({ endpoints = [] }) {
     for (const [index, { addresses = [] }] of endpoints.entries())

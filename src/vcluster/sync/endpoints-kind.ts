@@ -17,6 +17,7 @@ export const endpointsKind: SyncedKind = {
   content: ({ subsets }, target) =>
     subsets ? { subsets: target ? subsets.map(subset => withTargets(subset, target)) : subsets } : {},
   labels: () => ({}),
+  labelKeys: [],
   targets: ({ subsets = [] }) =>
     subsets.flatMap(subset => lists.flatMap(key => (subset[key] ?? []).flatMap(({ targetRef }) => targetRef ?? []))),
   *addresses({ subsets = [] }) {

@@ -21,6 +21,8 @@ export type SyncedKind = {
   readonly content: (object: SyncedObject, target?: (reference: ObjectReference) => ObjectReference) => Content
   /** Labels of the host object that patches cannot change. */
   readonly labels: (virtual: SyncedObject, vcluster: Vcluster) => { readonly [key: string]: string }
+  /** The keys of `labels`. */
+  readonly labelKeys: readonly string[]
   readonly targets: (object: SyncedObject) => readonly ObjectReference[]
   /** All addresses, with their path. */
   readonly addresses: (object: SyncedObject) => Iterable<readonly [path: string, address: string]>
