@@ -178,7 +178,7 @@ export function parseFieldSelector(
   supported: readonly string[],
   teamNamed: (text: string) => string = same,
 ): FieldSelector {
-  const parts = (text.match(/(?:\\[\s\S]|[^\\,]|\\$)+/g) ?? []).sort()
+  const parts = partsOf(text).sort()
   const terms = parts.map(part => withTeamName(parseTerm(part, text), teamNamed))
   for (const { field } of terms) {
     if (!supported.includes(field)) throw new SelectorError(`field label not supported: ${field}`)
@@ -190,6 +190,12 @@ export function parseFieldSelector(
     toString: () => terms.map(({ field, op, value }) => `${field}${op}${escapeValue(value)}`).join(','),
   }
 }
+
+/** The fields of a selector, supported or not. Throws if the selector is invalid. */
+export const fieldsInSelector = (text: string): readonly string[] =>
+  partsOf(text).map(part => parseTerm(part, text).field)
+
+const partsOf = (text: string) => text.match(/(?:\\[\s\S]|[^\\,]|\\$)+/g) ?? []
 
 const same = (text: string) => text
 

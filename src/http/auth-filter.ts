@@ -13,6 +13,7 @@ import { rejectedCredential } from '../serving/audit-event.ts'
 import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
 import type { Exchange, Request } from '../serving/exchange.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
+import { checkFieldSelector } from './metadata-only.ts'
 import type { KindFinder } from './request-info.ts'
 
 export type Access = {
@@ -64,7 +65,10 @@ function authResultOf(
     auditContext.allowed = verdict.answer !== 'no'
     auditContext.reason = verdict.reason
   }
-  if (verdict.answer !== 'no') return { caller, verdict }
+  if (verdict.answer !== 'no') {
+    checkFieldSelector(caller, question, exchange.query)
+    return { caller, verdict }
+  }
   throw caller ? refusal(caller, question, { ...verdict, find }) : missingKey()
 }
 
@@ -128,6 +132,8 @@ export type AuthorizedWatch = {
   readonly selection: Pick<Selection, 'only' | 'among' | 'refilter'>
   /** Calls back when the watch is no longer allowed; at once if that is so already. */
   onDenied(callback: () => void): void
+  /** The caller with the current scope of the key. */
+  caller(): Caller | undefined
   close(): void
 }
 
@@ -184,6 +190,7 @@ export function reauthorizeWatch(
       // The right may have been lost while the watch was being opened.
       if (isDenied) callback()
     },
+    caller: () => caller,
     close: () => {
       unsubscribe()
       clearInterval(timer)
@@ -197,6 +204,7 @@ function authorizeAgain(access: Access, exchange: Exchange, question: Question):
   try {
     const holder = access.authenticate(exchange.request.headers.authorization, true, connectionOf(exchange.request))
     const caller = actingAs(access, exchange, holder)
+    checkFieldSelector(caller, question, exchange.query)
     return { caller, verdict: access.authorizer.authorize(caller, question) }
   } catch {
     return { caller: undefined, verdict: { answer: 'no', reason: '' } }

@@ -2,7 +2,7 @@
 // status subresource has metadata and status.
 
 import type { Caller } from '../api/caller.ts'
-import { emptyMap, type JsonObject, type Resource } from '../api/object.ts'
+import { emptyMap, type JsonObject, type Metadata, type Resource } from '../api/object.ts'
 import { type Document, documentOf } from '../api/resources.ts'
 import type { Authorizer } from '../auth/authz/authorize.ts'
 import type { ResourceInfo } from './request-info.ts'
@@ -29,12 +29,15 @@ export function redactResponse(result: Result, info: ResourceInfo, caller: Calle
  * kubectl copies whole manifests into annotations, managedFields holds the values of sets, and annotations of the server
  * name teams that the object is shared with. None of them is metadata in this sense.
  */
-function bare({ object }: Document, mayReadStatus: boolean): Document {
-  const { annotations, managedFields: _, ...metadata } = object.metadata
-  const kept = emptyMap()
+export function withoutFieldValues({ annotations, managedFields: _, ...metadata }: Metadata): Metadata {
+  const kept = emptyMap() as { [key: string]: string }
   for (const [key, value] of Object.entries(annotations ?? {}))
     if (!key.endsWith('last-applied-configuration') && !key.startsWith('platform.sh/')) kept[key] = value
-  const shown = { ...metadata, ...(Object.keys(kept).length ? { annotations: kept } : {}) } as unknown as JsonObject
+  return { ...metadata, ...(Object.keys(kept).length ? { annotations: kept } : {}) }
+}
+
+function bare({ object }: Document, mayReadStatus: boolean): Document {
+  const shown = withoutFieldValues(object.metadata) as unknown as JsonObject
   const status = mayReadStatus && object.status ? { status: object.status } : {}
   const { apiVersion, kind } = object
   return documentOf({ apiVersion, kind, metadata: shown, ...status } as unknown as Resource)

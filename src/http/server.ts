@@ -14,14 +14,13 @@ import type { Kind, Question, Verb } from '../api/kind.ts'
 import type { Document, Resources, WriteCheck } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
 import type { Fairness } from '../serving/event-loop-fairness.ts'
-import type { AuditContext } from '../serving/exchange.ts'
-import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
+import { type AuditContext, type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
 import { type Access, type AuthResult, authorize, reauthorize, reauthorizeWatch, writeCheck } from './auth-filter.ts'
 import { refuse } from './error-response.ts'
-import { withView } from './metadata-only.ts'
+import { limitResult, metadataLimit, withView } from './metadata-only.ts'
 import { negotiate, shapeOf, type View } from './negotiate.ts'
 import { noteOf } from './note-read.ts'
 import { timeoutOf } from './options.ts'
@@ -210,7 +209,8 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   const note = isRead(info) && shown === result ? noteOf(options, exchange, info, view) : undefined
   if (note && result.type === 'document') note(result.document)
   if (note && result.type === 'list') for (const document of result.list.items) note(document)
-  const sending = respond(exchange, writeResult(shown, info.kind, view, exchange, clockOf(options)))
+  const limited = limitResult(shown, authResult.caller, question)
+  const sending = respond(exchange, writeResult(limited, info.kind, view, exchange, clockOf(options)))
   if (sending) await sending
 }
 
@@ -237,6 +237,7 @@ async function serveWatch(
       kind: info.kind,
       view,
       include: includeOf(exchange.query),
+      limit: object => metadataLimit(watching.caller(), question)?.(object) ?? object,
       note: noteOf(options, exchange, info, view),
       bookmarks,
       timeout: Math.min((timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000, longestTimer),

@@ -1,6 +1,7 @@
 // Writes a watch to its client: one line an event, never faster than the client reads, bookmarks, and an end.
 
 import type { Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
 import { type Document, documentOf, type Watch, type WatchEvent, watchEvent } from '../api/resources.ts'
 import { abortResponse } from '../serving/abort-response.ts'
 import type { Exchange } from '../serving/exchange.ts'
@@ -12,6 +13,8 @@ export type StreamOptions = {
   readonly kind: Kind
   readonly view: View
   readonly include: TableOptions['include']
+  /** Removes metadata that the scope of the caller does not allow, from views other than whole objects. */
+  readonly limit?: (object: Resource) => Resource
   /** Called for every object that is sent with its data. */
   readonly note?: ((document: Document) => void) | undefined
   readonly bookmarks: boolean
@@ -88,12 +91,19 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
 }
 
 /** How an event is written: as it is, shared by all who watch, or in the view this client asked for. */
-function lineWriter({ kind, view, include, now, lastActivity }: StreamOptions): (event: WatchEvent) => Uint8Array {
+function lineWriter({
+  kind,
+  view,
+  include,
+  limit,
+  now,
+  lastActivity,
+}: StreamOptions): (event: WatchEvent) => Uint8Array {
   if (view.as === 'object') return event => event.line
   let first = true
   return event => {
     if (event.type === 'ERROR') return event.line
-    const { object } = event.document
+    const object = limit?.(event.document.object) ?? event.document.object
     if (view.as === 'PartialObjectMetadata')
       return watchEvent(event.type, documentOf(partial(object, kind, view) as never, JSON.stringify)).line
     const columns = first
