@@ -108,6 +108,15 @@ test('--file names secrets of projects, and reports what does not exist', async 
   assert.equal((await home.exec(args)).stdout, 'canary-shop')
   assert.match(await home.fails(3, 'run --file nothing=x -- true'), /"nothing" not found/)
   assert.match(await home.fails(2, 'run -- true'), /--secret NAME or --file NAME=PATH is missing/)
+  for (const [given, flag] of [
+    ['--file shop/app=x', '--file: "shop/app"'],
+    ['--secret shop/app.token=TOKEN', '--secret: "shop/app.token"'],
+  ])
+    assert.equal(
+      await home.fails(2, `run ${given} -- true`),
+      `platform: ${flag} is not the name of a secret; for a secret of a project use --project shop\n`,
+    )
+  assert.doesNotMatch(await home.fails(2, 'run --project web --file shop/app=x -- true'), /use --project/)
   assert.match(await home.fails(2, 'run --file app.token=x --file app.token=y -- true'), /given twice/)
   assert.match(await home.fails(2, 'run --file app.token=x --file app=x -- true'), /both write to/)
 })

@@ -101,3 +101,31 @@ test('patch notes a reference into a namespace without a mapping', async () => {
     'platform: note: Secret other/db is not synced to the host: namespace "other" is not synced',
   ])
 })
+
+test('--sync-references suppresses warnings about the kinds that it names', async () => {
+  const path = 'subsets[*].addresses[*].targetRef'
+  const files = (reference: string) => ({
+    'v.yaml': `sync: {toHost: {endpoints: {patches: [{path: '${path}', reference: ${reference}}]}}}\n`,
+    'o.yaml': endpoints('PersistentVolumeClaim'),
+  })
+  const fixed = '{apiVersion: v1, kind: PersistentVolumeClaim, namePath: name}'
+  const byPath = '{apiVersion: v1, kind: Secret, kindPath: kind, namePath: name}'
+  const patch = 'patch -f v.yaml --object o.yaml --name vc --namespace team'
+  for (const [words, reference] of [
+    ['validate -f v.yaml', fixed],
+    [patch, fixed],
+    [patch, byPath],
+  ] as const) {
+    assert.equal((await run(words, files(reference))).lines.length, 1)
+    const other = await run(`${words} --sync-references Ingress.networking.k8s.io`, files(reference))
+    assert.equal(other.lines.length, 1)
+    const flagged = await run(
+      `${words} --sync-references Ingress.networking.k8s.io --sync-references PersistentVolumeClaim`,
+      files(reference),
+    )
+    assert.deepEqual(flagged, { code: 0, lines: [] })
+    const wrong = await run(`${words} --sync-references Pod`, files(reference))
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.lines[0] ?? '', /--sync-references: "Pod" objects never cross to the host/)
+  }
+})

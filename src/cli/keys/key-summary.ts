@@ -25,13 +25,26 @@ export function scopeText(scope: Json | undefined): string | undefined {
   if (!isObject(scope)) return undefined
   const parts = Object.entries(scope).flatMap(([field, entries]) => {
     if (!Array.isArray(entries) || !entries.length) return entries === true ? [field] : []
-    return [`${field}: ${entries.map(entry => (isObject(entry) ? entryText(entry) : String(entry))).join(', ')}`]
+    return [`${field}: ${entries.map(entry => (isObject(entry) ? entryText(field, entry) : String(entry))).join(', ')}`]
   })
   return parts.length ? parts.join('; ') : undefined
 }
 
-function entryText({ readOnly, ...entry }: JsonObject): string {
-  const isOfProject = entry['project'] !== undefined && entry['name'] !== undefined
-  const values = Object.values(entry).map(value => (typeof value === 'string' ? value : JSON.stringify(value)))
-  return `${isOfProject ? 'project ' : ''}${values.join('/')}${readOnly === true ? ':ro' : ''}`
+/** The fields of an entry in the order that the flags take them (scope-flags.ts). The server stores any order. */
+const nameFields = ['namespace', 'project', 'space', 'virtualCluster', 'cluster', 'name'] as const
+
+function entryText(field: string, entry: JsonObject): string {
+  if (field === 'rules') return JSON.stringify(entry)
+  if (field === 'roles') return roleText(entry)
+  const isSecretOfProject = field === 'secrets' && entry['project'] !== undefined
+  const names = nameFields.flatMap(name => (typeof entry[name] === 'string' ? [entry[name]] : []))
+  return `${isSecretOfProject ? 'project ' : ''}${names.join('/')}${entry['readOnly'] === true ? ':ro' : ''}`
+}
+
+function roleText(entry: JsonObject): string {
+  const limits = ['projects', 'virtualClusters'].flatMap(field => {
+    const names = entry[field]
+    return Array.isArray(names) && names.length ? [`${field} ${names.join(' ')}`] : []
+  })
+  return `${String(entry['role'] ?? '')}${limits.length ? ` (${limits.join(', ')})` : ''}`
 }

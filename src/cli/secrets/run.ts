@@ -2,6 +2,7 @@
 
 import { ApiError } from '../../api/errors.ts'
 import { defineCommand, type Given, type Io, UsageError } from '../../host/command.ts'
+import { quoted } from '../../host/sanitize.ts'
 import { isUntrusted } from '../login/trust.ts'
 import { span } from '../print.ts'
 import { openSession, sessionTarget } from '../session.ts'
@@ -58,6 +59,11 @@ export const run = defineCommand({
     if (!given.secret.length && !given.file.length)
       throw new UsageError(['--secret NAME or --file NAME=PATH is missing: the secrets for the program'])
     const files = parseFiles(given.file)
+    const problems = [
+      ...given.secret.flatMap(one => slashProblem('--secret', one.split('=')[0] ?? '', given.project)),
+      ...[...files.keys()].flatMap(name => slashProblem('--file', name, given.project)),
+    ]
+    if (problems.length) throw new UsageError(problems)
     const first = await valuesOrCopy(io, given, files)
     for (const note of first.notes) io.err(`platform: warning: ${note}\n`)
     const start = (values: Values) => startWith(io, { values, files, words, isMasked: given.mask })
@@ -65,6 +71,15 @@ export const run = defineCommand({
     return runWatched(io, given, { first, start, read: () => liveValues(io, given, files) })
   },
 })
+
+/** PROJECT/NAME is the form of `create accesskey --secret`. The server would report a path that it does not serve. */
+function slashProblem(flag: string, name: string, project: string | undefined): string[] {
+  const [first = '', ...rest] = name.split('/')
+  if (!rest.length) return []
+  const named = /^[a-z0-9-]{1,61}$/.test(first) ? first : 'PROJECT'
+  const hint = project === undefined ? `; for a secret of a project use --project ${named}` : ''
+  return [`${flag}: ${quoted(name)} is not the name of a secret${hint}`]
+}
 
 /** Falls back to the cached copy if the service is unreachable. A copy has no sources. */
 async function valuesOrCopy(io: Io, given: RunFlags, files: FileFlags): Promise<Values> {

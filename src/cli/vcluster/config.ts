@@ -4,7 +4,7 @@ import { writeYaml } from '../../api/codec.ts'
 import type { Json } from '../../api/object.ts'
 import { defineCommand } from '../../host/command.ts'
 import { defaultConfig } from '../../vcluster/config/config.ts'
-import { configFlags, readConfig } from '../../vcluster/config/read.ts'
+import { configFlags, readConfig, syncReferencesFlag } from '../../vcluster/config/read.ts'
 import { jsonSchema } from '../../vcluster/config/schema.ts'
 
 export const vclusterValidate = defineCommand({
@@ -20,6 +20,7 @@ export const vclusterValidate = defineCommand({
   ],
   flags: {
     ...configFlags,
+    ...syncReferencesFlag,
     output: {
       type: 'text',
       short: 'o',

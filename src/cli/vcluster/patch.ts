@@ -5,7 +5,8 @@ import { dnsLabel } from '../../api/names.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
 import { allOf, type Command, defineCommand, type Flags, type Io, UsageError } from '../../host/command.ts'
 import type { Config } from '../../vcluster/config/config.ts'
-import { configFlags, readConfig } from '../../vcluster/config/read.ts'
+import { configFlags, readConfig, syncReferencesFlag } from '../../vcluster/config/read.ts'
+import { parseKind } from '../../vcluster/config/reference-kinds.ts'
 import type { Patch } from '../../vcluster/patch/patch.ts'
 import {
   missingIdentity,
@@ -22,6 +23,7 @@ import { stripSyncMetadata } from './strip-sync-metadata.ts'
 
 export const vclusterFlags = {
   ...configFlags,
+  ...syncReferencesFlag,
   name: { type: 'text', value: 'VC', what: 'Name of the virtual cluster.', required: true, check: dnsLabel },
   namespace: {
     type: 'text',
@@ -97,7 +99,8 @@ export const vclusterPatch = defineCommand({
     try {
       // Start the worker first, so that the trace does not include its start.
       await sandbox.evaluate({ expression: 'value', values: [0] })
-      const options = { config, name: flags.name, namespace: flags.namespace, sandbox, now: io.now }
+      const syncReferences = flags['sync-references'].flatMap(kind => parseKind(kind) ?? [])
+      const options = { config, name: flags.name, namespace: flags.namespace, syncReferences, sandbox, now: io.now }
       const preview = flags.reverse
         ? await previewToVirtual({ virtualObject: virtual, hostObject: object }, options)
         : await previewToHost({ virtualObject: object, hostObject: host }, options)

@@ -4,7 +4,7 @@ import { allOf, type Flags, type Io, UsageError } from '../../host/command.ts'
 import { type Config, loadConfig, type Problem } from './config.ts'
 import { type License, LicenseError, licenseProblem, licenseWarning, patchesFeature, readLicense } from './license.ts'
 import { readTrustedKeys } from './license-keys.ts'
-import { parseKind } from './reference-kinds.ts'
+import { parseKind, syncedKindProblems } from './reference-kinds.ts'
 
 export const trustFlag = {
   'license-trust': {
@@ -20,6 +20,16 @@ export const configFlags = {
   file: { type: 'text', short: 'f', value: 'FILE', what: 'The vcluster.yaml.', required: true },
   license: { type: 'text', value: 'FILE', what: 'License for enterprise features.', variable: 'PLATFORM_LICENSE' },
   ...trustFlag,
+} as const satisfies Flags
+
+/** For commands that read the file without a syncer. */
+export const syncReferencesFlag = {
+  'sync-references': {
+    type: 'list',
+    value: 'KIND',
+    what: 'A kind that vcluster sync gets with the same flag. Suppresses the warnings about it.',
+    check: syncedKindProblems,
+  },
 } as const satisfies Flags
 
 export type ConfigFiles = {

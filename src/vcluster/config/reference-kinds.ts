@@ -87,13 +87,16 @@ export function kindWarning(one: GroupKind, toHost: ToHost, flagged: readonly Gr
 
 /** Returns why an entry of --sync-references is refused. */
 export function syncReferencesProblem(text: string): string | undefined {
-  const shown = JSON.stringify(text.slice(0, 80))
+  const [problem] = syncedKindProblems(text)
+  return problem && `--sync-references: ${JSON.stringify(text.slice(0, 80))} ${problem}`
+}
+
+/** The same without the name of the flag and its value. */
+export function syncedKindProblems(text: string): readonly string[] {
   const kind = parseKind(text)
-  if (!kind)
-    return `--sync-references: ${shown} must be a kind such as PersistentVolumeClaim or Ingress.networking.k8s.io`
+  if (!kind) return ['must be a kind such as PersistentVolumeClaim or Ingress.networking.k8s.io']
   const key = kind.group === '' && Object.hasOwn(switches, kind.kind) ? switches[kind.kind] : undefined
-  if (key)
-    return `--sync-references: ${shown} is synced by default; see sync.toHost.${key}.enabled in the vcluster.yaml`
+  if (key) return [`is synced by default; see sync.toHost.${key}.enabled in the vcluster.yaml`]
   const never = neverCrosses(kind)
-  return never && `--sync-references: ${shown} objects never cross to the host: ${never}`
+  return never ? [`objects never cross to the host: ${never}`] : []
 }

@@ -5,7 +5,7 @@ import { addressGuard } from '../config/address-policy.ts'
 import type { Config } from '../config/config.ts'
 import { isNeverSynced, type KeyPolicy, keyPolicy } from '../config/metadata-keys.ts'
 import { namespaceMap } from '../config/namespaces.ts'
-import { groupKindOf, kindWarning } from '../config/reference-kinds.ts'
+import { type GroupKind, groupKindOf, kindWarning } from '../config/reference-kinds.ts'
 import { endpointSlicesKind, serviceLabel } from '../sync/endpoint-slices-kind.ts'
 import { endpointsKind } from '../sync/endpoints-kind.ts'
 import type { SyncedObject } from '../sync/kinds.ts'
@@ -26,6 +26,8 @@ export type PreviewOptions = {
   readonly config: Config
   readonly name: string
   readonly namespace: string
+  /** The kinds of --sync-references. */
+  readonly syncReferences?: readonly GroupKind[]
   readonly sandbox: Sandbox
   readonly now: () => number
 }
@@ -54,7 +56,7 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
     ...unsyncedKeys(objects.virtualObject, options.config),
     ...trace.flatMap(unmatched),
     ...unresolvedReferences,
-    ...unsyncedReferences(referencedObjects, syncedKindOf(objects.virtualObject), options.config),
+    ...unsyncedReferences(referencedObjects, syncedKindOf(objects.virtualObject), options),
   ]
   return { ...patched, plain: plain.object, trace, referencedObjects, notes }
 }
@@ -203,13 +205,16 @@ function unsyncedKeys(object: JsonObject, config: Config): string[] {
 function unsyncedReferences(
   referencedObjects: readonly ReferencedObject[],
   { setting }: SyncedKind,
-  { sync: { toHost } }: Config,
+  { config, syncReferences }: PreviewOptions,
 ): string[] {
+  const { toHost } = config.sync
   const known = toHost[setting].patches.flatMap(({ reference }) =>
     reference && reference.kindPath === undefined ? [`${reference.apiVersion}/${reference.kind}`] : [],
   )
   return referencedObjects.flatMap(one => {
-    const warning = known.includes(`${one.apiVersion}/${one.kind}`) ? undefined : kindWarning(groupKindOf(one), toHost)
+    const warning = known.includes(`${one.apiVersion}/${one.kind}`)
+      ? undefined
+      : kindWarning(groupKindOf(one), toHost, syncReferences)
     return warning === undefined ? [] : [`${one.path}: ${warning}`]
   })
 }
