@@ -158,6 +158,35 @@ test('the rules of a scope are within the rules that are held (D25)', () => {
   assert.equal(withinScope(held, names, { namespace: '', maxWords: 3 }).isPartial, true)
 })
 
+test('a secret of a project is not a shared secret of all namespaces (D25)', () => {
+  const held = [{ verbs: ['get'], apiGroups: [ours], resources: ['*'] }]
+  const secrets = [{ namespace: '', project: 'web', name: 'one' }]
+  const { rules } = withinScope(held, { secrets }, { namespace: '', maxWords: 20_000 })
+  assert.deepEqual(
+    rules.filter(rule => rule.resourceNames),
+    [],
+  )
+})
+
+test('the rules of a scope are partial where a comparison would take too long, and correct as far as they go', () => {
+  const words = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}${at}/status`)
+  const review = (count: number) => {
+    const held = words('role', count).map(resource => ({
+      verbs: ['get'],
+      apiGroups: [ours],
+      resources: [resource, ...words('thing', 200)],
+    }))
+    const rules = words('scope', count).map(resource => ({
+      verbs: ['get'],
+      resources: [{ group: ours, resources: [resource, 'thing7/*'] }],
+    }))
+    return withinScope(held, { rules }, { namespace: '', maxWords: 20_000 })
+  }
+  const allowed = [{ verbs: ['get'], apiGroups: [ours], resources: ['thing7/status'] }]
+  assert.deepEqual(review(5), { rules: allowed, notes: [], isPartial: false })
+  assert.deepEqual(review(40), { rules: allowed, notes: [], isPartial: true })
+})
+
 test('a namespace widens a rule about paths, and a star is not a namespace (D25)', () => {
   const paths = { nonResourceURLs: ['/version'] }
   assert.equal(isNoWider({ rules: [{ ...paths, namespaces: ['default'] }] }, { rules: [paths] }), false)
