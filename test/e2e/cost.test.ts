@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { Team } from '../../src/kinds/team.ts'
 import { grantRows } from '../prove/cost/grant-rows.ts'
 import { ownRows } from '../prove/cost/rows.ts'
+import { scopeRows } from '../prove/cost/scope-rows.ts'
 import { proveRows, proveSlices } from '../prove/cost/slices.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
 
@@ -15,7 +16,7 @@ proveSlices({
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
 
-proveRows({ ...ownRows, ...grantRows })
+proveRows({ ...ownRows, ...grantRows, ...scopeRows })
 
 describe('limits of one request', () => {
   let system: System

@@ -16,6 +16,8 @@ const withoutLimits: readonly Edit[] = [
 const comparingScopes: readonly Edit[] = [
   edit('auth/authz/scope.ts', 'if (inner === outer || !restricts(outer))', 'if (!restricts(outer))'),
   edit('auth/authz/scope.ts', 'known.has(JSON.stringify(one)) || isCovered(one)', 'isCovered(one)'),
+  edit('auth/authz/scope.ts', 'const maxWords = 100_000', 'const maxWords = 1_000_000_000'),
+  edit('auth/authz/scope-rules.ts', 'if (same?.known.has(othersOf(inner))) return true', ''),
 ]
 const comparingLabels: readonly Edit[] = [
   edit('storage/term-index.ts', '[new Set(previous), new Set(next)]', '[[...previous], [...next]]'),
@@ -146,5 +148,30 @@ export const costBugs: {
   'C20: list all rules of a user': {
     row: 'the rules of a user with 10 roles of 45,000 names each',
     edits: [edit('auth/authz/authorize.ts', 'const maxWords = 20_000', 'const maxWords = 1_000_000_000')],
+  },
+  'C21: compare all words of a role with all words of a scope': {
+    row: 'the rules of a user with 79 rules of 248 resources, within a scope of 40 rules with 240',
+    edits: [
+      edit('auth/authz/scope-permissions.ts', 'const maxWork = 100_000', 'const maxWork = 1_000_000_000'),
+      edit(
+        'auth/authz/scope-permissions.ts',
+        "isPattern: resource => resource.startsWith('*/') || resource.endsWith('/*')",
+        'isPattern: () => true',
+      ),
+    ],
+  },
+  'C22: compare all rules of two scopes': {
+    row: 'a token for one verb less than a key with 195 rules of 240 verbs',
+    edits: [edit('auth/authz/scope.ts', 'const maxWords = 100_000', 'const maxWords = 1_000_000_000')],
+  },
+  'C23: merge the pull secrets of all teams for each list': {
+    row: 'a list of secrets by a member of 1,000 teams with the same 245 pull secrets',
+    edits: [
+      edit(
+        'auth/authz/pulled-refs.ts',
+        'for (const { target } of merged.secrets.values()) if',
+        'for (const target of [...maps].flatMap(map => [...map.values()])) if',
+      ),
+    ],
   },
 }

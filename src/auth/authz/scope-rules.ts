@@ -107,32 +107,90 @@ function wordMatches(pattern: string, resource: string, subresource: string | un
   return subresource !== undefined && (sub === '*' || sub === subresource)
 }
 
+/** Words that one comparison of scopes may still look up. */
+export type Budget = { left: number }
+
+/** A list of the outer scope, as a set because many lists of the inner scope are compared with it. */
+export function contains(wide: ReadonlySet<string>, narrow: readonly string[], budget: Budget): boolean {
+  budget.left -= narrow.length
+  return budget.left >= 0 && narrow.every(one => wide.has(one))
+}
+
+/** A rule of the outer scope. */
+type OuterRule = {
+  readonly rule: ScopeRule
+  readonly verbs: ReadonlySet<string>
+  readonly requestTargets: ReadonlySet<string>
+  readonly namespaces: ReadonlySet<string>
+  /** The virtual clusters as text. */
+  readonly virtualClusters: string
+}
+
+const textOf = (list: unknown) => JSON.stringify(list ?? [])
+/** Resources and paths, the long part of a rule, and the other fields. */
+const actsOf = ({ resources, nonResourceURLs }: ScopeRule) => textOf([resources ?? [], nonResourceURLs ?? []])
+const othersOf = ({ resources: _, nonResourceURLs: __, ...others }: ScopeRule) => textOf(others)
+
 /**
- * Whether `outer` surely matches every request that `inner` matches. Compares field by field, and says no in doubtful cases with
- * wildcards.
+ * Whether one of the outer rules surely matches every request that a rule matches. Compares field by field, and says no in doubtful
+ * cases with wildcards, or when the budget is spent.
  */
-export function ruleCovers(outer: ScopeRule, inner: ScopeRule): boolean {
-  // Of these lists, only verbs have a wildcard.
-  const within = (wide: readonly string[] | undefined, narrow: readonly string[] | undefined) =>
-    !wide?.length || (narrow?.length ? narrow.every(one => wide.includes(one)) : false)
-  const same = (one: unknown, other: unknown) => JSON.stringify(one ?? []) === JSON.stringify(other ?? [])
-  const coversActs = (): boolean => {
-    const [wide, narrow] = [aboutOf(outer), aboutOf(inner)]
-    if (!wide.resources && !wide.paths) return true
-    // A rule with fewer fields applies to more. Adding a namespace to a rule for paths widens it.
-    if ((narrow.resources && !wide.resources) || (narrow.paths && !wide.paths)) return false
-    return (
-      (narrow.resources || narrow.paths) &&
-      same(outer.resources, inner.resources) &&
-      within(outer.namespaces, inner.namespaces) &&
-      same(outer.nonResourceURLs, inner.nonResourceURLs)
-    )
+export function openRuleCoverage(outer: readonly ScopeRule[], budget: Budget): (inner: ScopeRule) => boolean {
+  // Resources and paths must be the same in both rules, unless the outer rule has neither. A lookup finds these few.
+  const byActs = new Map<string, { readonly known: Set<string>; readonly rules: OuterRule[] }>()
+  const forAll: OuterRule[] = []
+  for (const rule of outer) {
+    const acts = actsOf(rule)
+    const same = byActs.get(acts) ?? { known: new Set(), rules: [] }
+    byActs.set(acts, same)
+    same.known.add(othersOf(rule))
+    const about = aboutOf(rule)
+    const rules = about.resources || about.paths ? same.rules : forAll
+    rules.push({
+      rule,
+      verbs: new Set(rule.verbs),
+      requestTargets: new Set(rule.requestTargets),
+      namespaces: new Set(rule.namespaces),
+      virtualClusters: textOf(rule.virtualClusters),
+    })
   }
+  return inner => {
+    const same = byActs.get(actsOf(inner))
+    // Most rules are in both scopes unchanged.
+    if (same?.known.has(othersOf(inner))) return true
+    const virtualClusters = textOf(inner.virtualClusters)
+    const isCovered = (one: OuterRule) => {
+      budget.left--
+      return budget.left >= 0 && coversFields(one, inner, virtualClusters, budget)
+    }
+    return forAll.some(isCovered) || same?.rules.some(one => isCovered(one) && coversAbout(one, inner, budget)) === true
+  }
+}
+
+/** Without resources and paths. */
+function coversFields(
+  { rule, verbs, requestTargets, virtualClusters }: OuterRule,
+  inner: ScopeRule,
+  innerClusters: string,
+  budget: Budget,
+): boolean {
   return (
-    (outer.verbs?.includes('*') || within(outer.verbs, inner.verbs)) &&
-    within(outer.requestTargets, inner.requestTargets) &&
-    (!outer.cluster || (outer.cluster === '*' ? Boolean(inner.cluster) : outer.cluster === inner.cluster)) &&
-    (!outer.virtualClusters?.length || same(outer.virtualClusters, inner.virtualClusters)) &&
-    coversActs()
+    (!rule.cluster || (rule.cluster === '*' ? Boolean(inner.cluster) : rule.cluster === inner.cluster)) &&
+    (!rule.virtualClusters?.length || virtualClusters === innerClusters) &&
+    isWithin(requestTargets, inner.requestTargets, budget) &&
+    // Of the lists, only verbs have a wildcard.
+    (verbs.has('*') || isWithin(verbs, inner.verbs, budget))
   )
 }
+
+/** For rules with the same resources and paths. */
+function coversAbout({ rule, namespaces }: OuterRule, inner: ScopeRule, budget: Budget): boolean {
+  const [wide, narrow] = [aboutOf(rule), aboutOf(inner)]
+  // A rule with fewer fields applies to more. Adding a namespace to a rule for paths widens it.
+  if ((narrow.resources && !wide.resources) || (narrow.paths && !wide.paths)) return false
+  return (narrow.resources || narrow.paths) && isWithin(namespaces, inner.namespaces, budget)
+}
+
+/** An empty list is every word. */
+const isWithin = (wide: ReadonlySet<string>, narrow: readonly string[] | undefined, budget: Budget): boolean =>
+  wide.size === 0 || (narrow?.length ? contains(wide, narrow, budget) : false)

@@ -178,13 +178,30 @@ test('the rules of a scope are partial where a comparison would take too long, a
     }))
     const rules = words('scope', count).map(resource => ({
       verbs: ['get'],
-      resources: [{ group: ours, resources: [resource, 'thing7/*', '*/history'] }],
+      resources: [{ group: ours, resources: [resource, 'thing7/*'] }],
     }))
     return withinScope(held, { rules }, { namespace: '', maxWords: 20_000 })
   }
   const allowed = [{ verbs: ['get'], apiGroups: [ours], resources: ['thing7/status'] }]
   assert.deepEqual(review(5), { rules: allowed, notes: [], isPartial: false })
   assert.deepEqual(review(40), { rules: allowed, notes: [], isPartial: true })
+})
+
+test('a comparison of scopes that would take too long says wider (D25)', () => {
+  const words = (count: number) => Array.from({ length: count }, (_, at) => `word-${at}`)
+  const scopes = {
+    rules: (rules: number, count: number): Scope => ({
+      rules: words(rules).map(own => ({ verbs: [...words(count), `of-${own}`] })),
+    }),
+    roles: (roles: number, count: number): Scope => ({
+      roles: words(roles).map(own => ({ role: 'platform-cli', projects: [...words(count), `of-${own}`] })),
+    }),
+  }
+  for (const [what, make] of Object.entries(scopes)) {
+    assert.equal(isNoWider(make(20, 19), make(20, 20)), true, what)
+    assert.equal(isNoWider(make(190, 239), make(190, 240)), false, what)
+    assert.equal(isNoWider(make(190, 240), make(190, 240)), true, what)
+  }
 })
 
 test('a namespace widens a rule about paths, and a star is not a namespace (D25)', () => {

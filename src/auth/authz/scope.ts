@@ -2,7 +2,7 @@
 
 import type { Scope, ScopeRole, ScopeSecret } from '../../api/caller.ts'
 import type { ScopeRoleName } from '../../kinds/scope-validation.ts'
-import { type Act, covers, type Request, ruleCovers, ruleMatches } from './scope-rules.ts'
+import { type Act, type Budget, contains, covers, openRuleCoverage, type Request, ruleMatches } from './scope-rules.ts'
 
 /** The entry that covers a request, as text; undefined: none. */
 export function allows(scope: Scope | undefined, request: Request): string | undefined {
@@ -195,15 +195,19 @@ function byRule(scope: Scope, request: Request): string | undefined {
   return index === -1 ? undefined : `scope.rules[${index}]`
 }
 
-/** Whether every entry of `inner` is covered by one entry of `outer`. Doubtful cases count as wider. */
+/** Words to look up in one comparison of scopes. That many take a few milliseconds. */
+const maxWords = 100_000
+
+/** Whether every entry of `inner` is covered by one entry of `outer`. Doubtful cases count as wider, also a comparison that is too long. */
 export function isNoWider(inner: Scope | undefined, outer: Scope | undefined): boolean {
   if (inner === outer || !restricts(outer)) return true
   if (!restricts(inner)) return false
+  const budget = { left: maxWords }
   return (
     targets.every(field => isEachIn<Entry>(inner[field], outer[field], entry => isCovered(field, entry, outer))) &&
     isEachIn(inner.secrets, outer.secrets, secret => isSecretCovered(secret, outer)) &&
-    isEachIn(rolesOf(inner), rolesOf(outer), role => rolesOf(outer).some(one => roleCovers(one, role))) &&
-    isEachIn(inner.rules, outer.rules, rule => outer.rules?.some(one => ruleCovers(one, rule)) === true)
+    isEachIn(rolesOf(inner), rolesOf(outer), openRoleCoverage(rolesOf(outer), budget)) &&
+    (!inner.rules?.length || inner.rules.every(openRuleCoverage(outer.rules ?? [], budget)))
   )
 }
 
@@ -241,13 +245,24 @@ const isSecretCovered = ({ namespace, project, name }: ScopeSecret, outer: Scope
     one => one.name === name && (one.namespace ?? '') === (namespace ?? '') && (one.project ?? '') === (project ?? ''),
   ) === true
 
-function roleCovers(outer: ScopeRole, inner: ScopeRole): boolean {
-  if (outer.role !== inner.role) return false
-  const within = (wide: readonly string[] = [], narrow: readonly string[] = []) =>
-    narrow.every(one => wide.some(other => covers(other, one)))
-  const isConfined = (role: ScopeRole) => Boolean(role.projects?.length || role.virtualClusters?.length)
-  if (!isConfined(outer)) return true
-  return (
-    isConfined(inner) && within(outer.projects, inner.projects) && within(outer.virtualClusters, inner.virtualClusters)
-  )
+function openRoleCoverage(outer: readonly ScopeRole[], budget: Budget): (inner: ScopeRole) => boolean {
+  const isConfined = ({ projects, virtualClusters }: ScopeRole) => Boolean(projects?.length || virtualClusters?.length)
+  const named = (list: readonly string[] | undefined) => new Set(list?.filter(name => name !== ''))
+  const wide = outer.map(one => ({
+    role: one.role,
+    isConfined: isConfined(one),
+    projects: named(one.projects),
+    virtualClusters: named(one.virtualClusters),
+  }))
+  const within = (names: ReadonlySet<string>, narrow: readonly string[] = []) =>
+    names.has('*') || contains(names, narrow, budget)
+  return inner =>
+    wide.some(
+      one =>
+        one.role === inner.role &&
+        (!one.isConfined ||
+          (isConfined(inner) &&
+            within(one.projects, inner.projects) &&
+            within(one.virtualClusters, inner.virtualClusters))),
+    )
 }

@@ -3,11 +3,12 @@
 import type { Caller } from '../../api/caller.ts'
 import { type Candidates, editorTerm, memberTerm, nameTerm, userTerm } from '../../api/candidates.ts'
 import type { Kind, Question } from '../../api/kind.ts'
-import type { Ref, Resource } from '../../api/object.ts'
+import type { Resource } from '../../api/object.ts'
 import type { Decision } from '../../api/permissions.ts'
 import { Team } from '../../kinds/team.ts'
 import { teamOfGroup } from '../../kinds/team-uids.ts'
 import { type PulledSecrets, pullableKinds } from './object-permissions.ts'
+import { openPulledRefs } from './pulled-refs.ts'
 import type { Rbac } from './rbac.ts'
 import { namespacesWithin } from './scope.ts'
 
@@ -23,6 +24,7 @@ export type VisibleOptions = {
 export type Visible = (caller: Caller, kind: Kind, verb: string) => Candidates | undefined
 
 export function openVisible({ rbac, among, decide, pulled }: VisibleOptions): Visible {
+  const pulledRefs = openPulledRefs(pulled)
   const byRights = (caller: Caller, kind: Kind, verbs: readonly string[]): Candidates | undefined => {
     // A kind that does not declare its readers cannot be indexed.
     if (caller.groups.includes('system:masters') || (kind.rights && !kind.readers)) return undefined
@@ -42,7 +44,7 @@ export function openVisible({ rbac, among, decide, pulled }: VisibleOptions): Vi
         ...(kind.namespaced ? names.map(nameTerm) : []),
       ],
       namespaces,
-      refs: [...refs, ...named, ...(pullableKinds.has(kind) ? pulledRefs(caller, kind, pulled) : [])],
+      refs: [...refs, ...named, ...(pullableKinds.has(kind) ? pulledRefs(caller, kind) : [])],
     }
   }
 
@@ -74,14 +76,6 @@ export const ownTerms = ({ username, groups }: Caller): string[] => [
     return team === undefined ? [] : [memberTerm(team)]
   }),
 ]
-
-/** The image pull secrets of the caller's teams. */
-const pulledRefs = ({ groups }: Caller, kind: Kind, pulled: PulledSecrets): Ref[] =>
-  groups.flatMap(group => {
-    const team = teamOfGroup(group)
-    const secrets = team === undefined ? undefined : pulled(team)
-    return [...(secrets?.values() ?? [])].filter(one => one.resource === kind.plural)
-  })
 
 const updateOf = ({ metadata: { name = '' } }: Resource): Question => ({
   verb: 'update',

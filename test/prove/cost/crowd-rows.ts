@@ -4,6 +4,7 @@ import { judge, pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
 import type { Row } from './rows.ts'
 import type { System } from './system.ts'
+import { many, must, user } from './users.ts'
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
 const keys = `${ours}/ownedaccesskeys`
@@ -51,6 +52,31 @@ export const crowdRows: { readonly [what: string]: Row } = {
       await settled()
     }
     return (await judge(undefined, change)).problem
+  },
+  'a list of secrets by a member of 1,000 teams with the same 245 pull secrets': async system => {
+    const secrets = `${ours}/namespaces/default/sharedsecrets`
+    const pulls = many(245, at => ({ secretName: `pulled-${at}` }))
+    const member = async (name: string, teams: number) => {
+      const { ask: send, admin } = await user(system, name)
+      for (const at of many(teams, index => index))
+        await must(
+          admin('POST', `${ours}/teams`, {
+            metadata: { name: `${name}-${at}` },
+            spec: { users: [name], imagePullSecrets: pulls },
+          }),
+        )
+      // Each change of a team changes the candidates of the list.
+      let turn = 0
+      return async () => {
+        const imagePullSecrets = pulls.slice(turn++ % 2)
+        await must(admin('PATCH', `${ours}/teams/${name}-0`, { spec: { imagePullSecrets } }))
+        const { text } = await must(send('GET', `${ours}/sharedsecrets`))
+        const { length } = (JSON.parse(text) as { items: unknown[] }).items
+        if (length !== 245) throw new Error(`the list has ${length} secrets instead of 245`)
+      }
+    }
+    for (const { secretName: name } of pulls) await ask(system, 'POST', secrets, { metadata: { name }, spec: {} })
+    return (await judge(await member('half', 500), await member('whole', 1000))).problem
   },
   'a foreground deletion of a cycle of 600 keys': async system => {
     const own = { apiVersion: 'management.platform.sh/v1', kind: 'OwnedAccessKey' }

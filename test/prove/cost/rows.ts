@@ -7,6 +7,7 @@ import { judge, pieceProblem } from './limits.ts'
 import { measure } from './meter.ts'
 import { writeProtobuf } from './protobuf.ts'
 import { roleRows } from './role-rows.ts'
+import { scopeRows } from './scope-rows.ts'
 import type { System } from './system.ts'
 
 /** The problem; undefined: none. */
@@ -85,7 +86,7 @@ export const ownRows: { readonly [what: string]: Row } = {
 /** The rows of large roles and of many objects, whose set-up takes longest. */
 export const largeRows: { readonly [what: string]: Row } = { ...roleRows, ...crowdRows }
 
-export const rows: { readonly [what: string]: Row } = { ...ownRows, ...grantRows, ...largeRows }
+export const rows: { readonly [what: string]: Row } = { ...ownRows, ...grantRows, ...scopeRows, ...largeRows }
 
 const many = <T>(count: number, make: (at: number) => T) =>
   Array.from({ length: Math.floor(count) }, (_, at) => make(at))

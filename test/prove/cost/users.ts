@@ -12,7 +12,8 @@ type Asked = Promise<{ readonly code: number; readonly text: string }>
 type Ask = (method: string, url: string, body?: object) => Asked
 export type User = { readonly name: string; readonly ask: Ask; readonly admin: Ask }
 
-export async function user(system: System, name: string): Promise<User> {
+/** `scope`: of the key of the user. */
+export async function user(system: System, name: string, scope?: object): Promise<User> {
   const as =
     (key: string): Ask =>
     (method, url, body) => {
@@ -21,7 +22,7 @@ export async function user(system: System, name: string): Promise<User> {
       return system.ask({ method, url, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
     }
   const admin = as(system.adminKey)
-  const { text } = await must(admin('POST', `${ours}/ownedaccesskeys`, { spec: { user: name } }))
+  const { text } = await must(admin('POST', `${ours}/ownedaccesskeys`, { spec: { user: name, scope } }))
   return { name, ask: as((JSON.parse(text) as { spec: { key: string } }).spec.key), admin }
 }
 
