@@ -123,7 +123,7 @@ export async function buildApiServer(
     callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
     teamUid: name => `uid-of-${name}`,
     teamWithUsername: () => undefined,
-    authenticateKey: () => undefined,
+    authenticateKey: async () => undefined,
     keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
     keyEnds: () => undefined,
     ownKeyEnds: () => undefined,
@@ -237,6 +237,7 @@ export async function openFront(
     kinds: apiServer.kinds,
     access: {
       authenticate: () => caller,
+      prepare: () => undefined,
       authorizer: openDoor,
       guard,
       audit,
