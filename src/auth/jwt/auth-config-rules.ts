@@ -138,7 +138,8 @@ function checkPrefixes(jwt: Entries): Finding[] {
     for (const [index, prefix] of prefixes.entries()) {
       if (prefix === undefined) continue
       const at = placeOf(jwt[index], index, field)
-      const problem = prefixProblem(prefix)
+      // A default prefix is as valid as the name, which is checked already.
+      const problem = at.at(-1) === 'prefix' ? prefixProblem(prefix) : undefined
       if (problem) found.push({ at, message: `${nameOf(at)} ${problem}` })
       const same = prefixes.findIndex(
         (one, other) => one !== undefined && one !== '' && other !== index && prefix.startsWith(one),
