@@ -40,8 +40,9 @@ test('patterns that backtrack for long are rejected, with a reason', () => {
 
 test('the slowest accepted patterns finish', () => {
   const text = `${'a'.repeat(maxMatchedText - 1)}!`
-  for (const pattern of ['a*a*b', '^a*a*a*b', `^${'a?'.repeat(8)}a*a*b`, `^${'(a|a)'.repeat(8)}a*a*b`]) {
+  for (const pattern of ['a*b', '^a*a*b', `^${'a?'.repeat(6)}a*a*b`, `^${'(a|a)'.repeat(6)}a*a*b`]) {
     const found = safePattern(pattern)
-    if (found instanceof RegExp) assert.equal(found.test(text), false)
+    assert.ok(found instanceof RegExp, pattern)
+    assert.equal(found.test(text), false)
   }
 })

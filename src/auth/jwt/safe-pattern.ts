@@ -4,7 +4,7 @@
 const maxPattern = 256
 export const maxMatchedText = 256
 /** Steps of the slowest match, by a rough estimate: some ten milliseconds. */
-const maxSteps = 2 ** 24
+const maxSteps = 2 ** 22
 
 /** Returns the problem as a string if the pattern is not allowed. */
 export function safePattern(pattern: string): RegExp | string {
