@@ -32,8 +32,8 @@ function checkToken({ isNoWider }: Scopes, { kind, next, request: { caller } }: 
   const requested = next.spec?.['scope'] as object | undefined
   if (requested && Object.keys(requested).length && !isNoWider(requested, caller.scope))
     throw forbidden(kind, '', 'the scope of a token must not be wider than the scope of the key that creates it')
-  if (!caller.key || caller.impersonator)
-    throw forbidden(kind, '', 'creating a token requires an access key, without impersonation')
+  if (!(caller.key || caller.issuer) || caller.impersonator)
+    throw forbidden(kind, '', 'creating a token requires an access key or a token of an issuer, without impersonation')
   return next
 }
 
@@ -46,6 +46,12 @@ async function checkKey(
   const administers = dependencies.authorize(request.caller, { verb: '*', target }).allowed
   const isIssued = !old || Boolean(next.spec?.key) || next.status?.digest !== old.status?.digest
   const write: KeyWrite = { kind, next, old, request, isIssued, administers }
+  // Such a token is issued for one job. What it leaves behind must end with it (D67).
+  if (request.caller.issuer !== undefined)
+    throw refusal(
+      write,
+      'access keys cannot be created, changed or rotated with a token of an external issuer; use an access key',
+    )
   // The checks are about this team, and another one may have its name when they end.
   const uid = dependencies.teamUid(next.spec?.team ?? '')
   checkScope(dependencies, write)

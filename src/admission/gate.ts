@@ -2,7 +2,7 @@
 // Kinds declare the grants of an object. The gate compares the grants before and after the write, and checks the new
 // ones.
 
-import { type Caller, systemCaller } from '../api/caller.ts'
+import { type Caller, credentialOf, systemCaller } from '../api/caller.ts'
 import { ApiError, forbidden } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind } from '../api/kind.ts'
@@ -95,7 +95,7 @@ function refuseScoped(kind: Kind, next: Resource, { isNew, before, after }: Chan
   throw forbidden(
     kind,
     next.metadata.name ?? '',
-    `the scope of access key "${caller.key}" does not allow changes of owner, access, members, roles or bindings; use a key without a scope`,
+    `the scope of ${credentialOf(caller)} does not allow changes of owner, access, members, roles or bindings; use a credential without a scope`,
   )
 }
 

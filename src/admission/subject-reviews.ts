@@ -11,7 +11,7 @@ import { AccessExplanation, type SubjectAccessReview, type TokenReview } from '.
 type TokenDependencies = {
   readonly now: () => number
   /** The owner of a key, for a review by `caller`. Throws 401 if the key is not valid. */
-  readonly authenticateKey: (caller: Caller, key: string) => Caller | undefined
+  readonly authenticateKey: (caller: Caller, key: string) => Promise<Caller | undefined>
   /** Expiry of a valid key in milliseconds; undefined: never. */
   readonly keyEnds: (key: string) => number | undefined
 }
@@ -20,21 +20,22 @@ export const tokenReviewAdmission = (dependencies: TokenDependencies): Admission
   answer: async (next, { caller }) => {
     // The response must not repeat the key.
     const { token = '', ...spec } = next.spec ?? {}
-    return { ...next, spec, status: authenticate(caller, token, dependencies) }
+    return { ...next, spec, status: await authenticate(caller, token, dependencies) }
   },
 })
 
-function authenticate(caller: Caller, token: string, { authenticateKey, keyEnds, now }: TokenDependencies) {
+async function authenticate(caller: Caller, token: string, { authenticateKey, keyEnds, now }: TokenDependencies) {
   try {
-    const owner = authenticateKey(caller, token)
+    const owner = await authenticateKey(caller, token)
     if (!owner) return { authenticated: false }
     // A gateway applies the scope of the key like the server (D25), and closes streams when the key expires.
     const extra = extraOf({
       ...owner.extra,
-      ...confinesOf(owner, keyEnds(token), now()),
+      ...confinesOf(owner, owner.issuer === undefined ? keyEnds(token) : owner.keyUntil, now()),
       ...(owner.keyUid ? { 'authentication.platform.sh/key-uid': [owner.keyUid] } : {}),
     })
-    return { authenticated: true, user: { username: owner.username, groups: [...owner.groups], extra } }
+    const { username, uid, groups } = owner
+    return { authenticated: true, user: { username, ...(uid ? { uid } : {}), groups: [...groups], extra } }
   } catch (error) {
     if ((error as { code?: number }).code !== 401) throw error
     return { authenticated: false, error: (error as Error).message }

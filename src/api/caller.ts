@@ -7,17 +7,23 @@ export type Caller = {
   /** The type of the identity that the username refers to (D16). */
   readonly identity?: 'User' | 'Team' | 'Subject'
   readonly extra?: { readonly [key: string]: readonly string[] }
+  /** Name of the entry of auth.yaml whose issuer signed the token of the request, if any. Then there is no access key (D67). */
+  readonly issuer?: string
   /** Name of the access key of the request, if any. */
   readonly key?: string
-  /** The uid of that key, which tokens issued with it carry (D31). */
+  /** The uid of that key or the id of that token, which tokens issued with it carry (D31). */
   readonly keyUid?: string
-  /** Expiry of the secret that the request used, if the key was rotated since. The key itself stays valid (D22). */
+  /** Expiry of the token, or of the secret that the request used if the key was rotated since. The key itself stays valid (D22). */
   readonly keyUntil?: number
   /** The authenticated user of an impersonated request. */
   readonly impersonator?: string
-  /** The scope of that key; absent: unrestricted. */
+  /** The scope of that key or token; absent: unrestricted. */
   readonly scope?: Scope
 }
+
+/** The credential of a caller, for messages. */
+export const credentialOf = ({ key, issuer }: Caller): string =>
+  issuer === undefined ? `access key "${key}"` : `tokens of issuer "${issuer}"`
 
 /** SPEC §2.8. An absent list is the same as an empty one. */
 export type Scope = {

@@ -2,12 +2,12 @@
 
 import type { Caller } from '../api/caller.ts'
 import type { AccessKey, AccessKeyIndex } from '../auth/authn/access-key-index.ts'
-import { type Authenticate, endOf, UnknownKey } from '../auth/authn/authenticate.ts'
+import { type Authenticate, endOf, isGuess, type Prepare } from '../auth/authn/authenticate.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 
 type Options = {
   readonly keyIndex: AccessKeyIndex
-  readonly authenticate: Authenticate
+  readonly authenticate: Authenticate & { readonly prepare: Prepare }
   readonly isLive: (key: AccessKey) => boolean
   readonly lastActivity: (id: string) => number | undefined
   readonly touch: (uid: string, time: number) => void
@@ -27,8 +27,9 @@ export function accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity,
     /** Expiry of the current secret of a key in milliseconds; undefined if it does not exist. */
     endOfKey,
 
-    /** Expiry of the caller's secret. A deleted key has expired, even if another key has its name. */
-    ownKeyEnds({ keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller): number | undefined {
+    /** Expiry of the caller's secret or token. A deleted key has expired, even if another key has its name. */
+    ownKeyEnds({ issuer, keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller): number | undefined {
+      if (issuer !== undefined) return keyUntil
       if (keyUid === undefined) return undefined
       const end = Math.min(endOfKey(keyUid) ?? now(), keyUntil)
       return end === Number.POSITIVE_INFINITY ? undefined : end
@@ -46,11 +47,12 @@ export function accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity,
     },
 
     /** The owner of a reviewed key. An unknown key counts as a guess; a known key is never rejected. */
-    authenticateKey({ username, impersonator, scope }: Caller, key: string): Caller | undefined {
+    async authenticateKey({ username, impersonator, scope }: Caller, key: string): Promise<Caller | undefined> {
       try {
+        await authenticate.prepare(`Bearer ${key}`)
         return authenticate(`Bearer ${key}`, true)
       } catch (error) {
-        if (!(error instanceof UnknownKey) || !guard) throw error
+        if (!isGuess(error) || !guard) throw error
         // The gateway limits each client address. This limits the holder of the gateway's own key.
         const isGateway = scope?.roles?.some(({ role }) => role === 'agent')
         const source = `${isGateway ? 'gateway ' : ''}reviews by ${impersonator ?? username}`

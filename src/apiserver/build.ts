@@ -16,6 +16,7 @@ import {
   expiryWarnings,
   isLiveWith,
   keyEndsWith,
+  type Prepare,
   renewalsWith,
 } from '../auth/authn/authenticate.ts'
 import { openTeamIndex, type TeamIndex } from '../auth/authn/team-index.ts'
@@ -26,6 +27,7 @@ import { openPermissionChanges } from '../auth/authz/permission-changes.ts'
 import { openRbac, type Rbac } from '../auth/authz/rbac.ts'
 import { isNoWider } from '../auth/authz/scope.ts'
 import { pulledAsShared, sharedWith } from '../auth/authz/team-grants.ts'
+import type { MachineTokens, MachineTokensOptions } from '../auth/jwt/machine-tokens.ts'
 import { type Issuer, openIssuer } from '../auth/tokens/issuer.ts'
 import { openSigningKeys } from '../auth/tokens/signing-keys.ts'
 import { kinds } from '../kinds/index.ts'
@@ -58,6 +60,7 @@ export type ApiServer = {
   readonly callerOf: (owner: Owner) => Caller | undefined
   readonly authorizer: Authorizer
   readonly authenticate: Authenticate
+  readonly prepare: Prepare
   readonly isCurrent: (caller: Caller) => boolean
   /** The expiry of an access key, if known. */
   readonly keyEnds: (key: string) => number | undefined
@@ -98,6 +101,8 @@ export type BuildOptions = {
   readonly recorded?: (internalClient: Resources) => Resources
   /** Records one such write. */
   readonly record?: (write: InternalWrite) => void
+  /** Opens the verification of tokens of external issuers; absent: not configured. */
+  readonly machineTokens?: ((parts: Pick<MachineTokensOptions, 'teams' | 'changed'>) => MachineTokens) | undefined
   /** Runs before anything else is stored, including the built-in roles. */
   readonly first?: (internalClient: Resources) => Promise<void>
 }
@@ -237,7 +242,11 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     failed: following('signing keys'),
   })
   const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
-  const authenticate = authenticateWith({ keyIndex, teams, now, digest, lastActivity, touch })
+  const machineTokens = options.machineTokens?.({
+    teams,
+    changed: () => rights.changed(caller => caller.issuer !== undefined),
+  })
+  const authenticate = authenticateWith({ keyIndex, teams, now, digest, lastActivity, touch, machineTokens })
   const keyEnds = keyEndsWith({ keyIndex, digest, lastActivity })
   const accessKeys = accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity, touch, now, guard })
   const issuer = openIssuer({
@@ -276,6 +285,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     callerOf: explainer.callerOf,
     authorizer,
     authenticate,
+    prepare: authenticate.prepare,
     isCurrent: authenticate.isCurrent,
     keyEnds,
     issuer,
@@ -292,6 +302,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     ready,
     stop: () => {
       for (const one of [keyIndex, teams, rbac, signingKeys]) one.stop()
+      machineTokens?.stop()
     },
   }
 }

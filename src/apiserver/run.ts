@@ -74,6 +74,10 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   const first = async (internalClient: Resources) => {
     if (isFirstStart) await createAdminKey(internalClient, directory)
   }
+  // Loaded only if configured, because it has many modules.
+  const signIn = settings['auth.config']
+    ? (await import('./sign-in.ts')).openSignIn({ file: settings['auth.config'], metrics, log, env, now })
+    : undefined
   /** The HTTPS URL, once the server listens. */
   let listening = ''
   const apiServer = buildApiServer({
@@ -89,6 +93,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     maxKeyTTL: settings['auth.maxKeyTTL'],
     maxTokenTTL: settings['token.maxTTL'],
     baseUrl: () => settings.baseUrl || listening,
+    machineTokens: signIn?.openTokens,
   })
   await apiServer.ready
   const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
@@ -177,6 +182,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   gateway?.endStreams()
   await Promise.all(listeners.map(listener => listener.close(drainWithin)))
   gateway?.stop()
+  signIn?.stop()
   await Promise.all([controllers.stop(), sealing.stop()])
   apiServer.stop()
   await audit.close()

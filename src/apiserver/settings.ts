@@ -62,6 +62,10 @@ export const table = {
     default: 0,
     what: 'Maximum lifetime of an access key in seconds; 0: unlimited. Also applies to existing keys.',
   },
+  'auth.config': {
+    default: '',
+    what: 'AuthConfig file with the issuers whose tokens machines sign in with. Default: access keys only.',
+  },
   baseUrl: {
     default: '',
     what: 'Public URL of this server, which is the issuer of tokens. Default: the address of the HTTPS listener.',

@@ -27,6 +27,7 @@ async function checkFiles(settings: Settings, env: NodeJS.ProcessEnv): Promise<v
     checkCertificate(settings),
     checkKeyRing(settings, env),
     ...(file ? [checkGatewayConfig(file, env)] : []),
+    ...(settings['auth.config'] ? [checkAuthConfig(settings['auth.config'])] : []),
   ]
   const problems = (await Promise.allSettled(checks)).flatMap(check => {
     if (check.status === 'fulfilled') return []
@@ -66,4 +67,9 @@ async function checkKeyRing({ masterKey, data }: Settings, env: NodeJS.ProcessEn
 async function checkGatewayConfig(file: string, env: NodeJS.ProcessEnv): Promise<void> {
   const { openSetupLoader } = await import('../gateway/config/load.ts')
   openSetupLoader(file, false, { env, now: Date.now }).load()
+}
+
+async function checkAuthConfig(file: string): Promise<void> {
+  const { readAuthConfig } = await import('../apiserver/sign-in.ts')
+  readAuthConfig(file)
 }

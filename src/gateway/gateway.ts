@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { ApiError, forbiddenPath, tooManyRequests, unavailable } from '../api/errors.ts'
 import { allows } from '../auth/authz/scope.ts'
 import type { Target } from '../auth/authz/scope-rules.ts'
+import { isMachineKeyId } from '../auth/tokens/token.ts'
 import { abortResponse } from '../serving/abort-response.ts'
 import type { Audit } from '../serving/audit.ts'
 import { rejectedCredential } from '../serving/audit-event.ts'
@@ -130,7 +131,8 @@ async function serve(
     })
   const { backend, namespace } = found
   if (namespace !== undefined) confine(route, namespace)
-  options.used(principal.keyUid)
+  // Only access keys have an activity. A token of an external issuer is not stored (D67).
+  if (!isMachineKeyId(principal.keyUid)) options.used(principal.keyUid)
   const traffic = trafficOf(route, exchange)
   const release = options.limits.enter(principal.caller.username, traffic)
   if (!release) throw tooManyRequests()

@@ -24,6 +24,7 @@ const authResult = (granting?: Resource): AuthResult => ({
 })
 const access = {
   authenticate: () => caller,
+  prepare: () => undefined,
   authorizer: {
     authorize: () => ({ answer: 'no', reason: '' }),
     decide: (_: unknown, __: unknown, stored: Resource) => ({

@@ -5,7 +5,7 @@ import { type ApiError, conflict, forbidden, forbiddenPath, notFound, permission
 import type { Kind, Question } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Selection, TargetCheck, WriteCheck } from '../api/resources.ts'
-import { type Authenticate, missingKey, RejectedKey, UnknownKey } from '../auth/authn/authenticate.ts'
+import { type Authenticate, isGuess, missingKey, type Prepare, RejectedKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Audit } from '../serving/audit.ts'
@@ -18,6 +18,7 @@ import type { KindFinder } from './request-info.ts'
 
 export type Access = {
   readonly authenticate: Authenticate
+  readonly prepare: Prepare
   readonly authorizer: Authorizer
   readonly guard: UnknownKeyLimiter
   readonly audit: Audit
@@ -81,7 +82,7 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
   } catch (error) {
     exchange.auditContext = audit.begin(exchange, question, undefined)
     if (error instanceof RejectedKey) exchange.auditContext.noted = rejectedCredential(error)
-    if (error instanceof UnknownKey) {
+    if (isGuess(error)) {
       const address = guard.addressOf(request)
       checkGuess(guard, address)
       guard.failed(address)
@@ -89,6 +90,10 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
     throw error
   }
 }
+
+/** Waits for the verification of a token of an external issuer; undefined: nothing to wait for. */
+export const prepare = (access: Access, { request }: Exchange): Promise<void> | undefined =>
+  access.prepare(request.headers.authorization, connectionOf(request))
 
 /** HTTP/2 makes a socket for every request, and one session for all of a connection; one that was taken back has none. HTTP/0.9 is let in, too. */
 const connectionOf = (request: Request): object =>

@@ -36,6 +36,7 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
   })
   const access = {
     authenticate: () => ({ identity: 'User', username: 'ada', groups: [] }),
+    prepare: () => undefined,
     authorizer: {
       authorize: () => ({ answer: may() ? 'yes' : 'no', reason: '' }),
       decide: () => ({ allowed: true, reason: '' }),

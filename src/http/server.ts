@@ -1,15 +1,7 @@
 // The request pipeline, in reading order: parse, authenticate, authorize, read the body, run the verb, respond.
 
 import type { Caller } from '../api/caller.ts'
-import {
-  badRequest,
-  methodNotAllowed,
-  misdirected,
-  timedOut,
-  tooManyRequests,
-  unavailable,
-  unknownPath,
-} from '../api/errors.ts'
+import { badRequest, methodNotAllowed, misdirected, tooManyRequests, unavailable, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import type { Document, Resources, WriteCheck } from '../api/resources.ts'
 import type { Audit } from '../serving/audit.ts'
@@ -18,7 +10,15 @@ import { type AuditContext, type Exchange, openExchange, type Request, type Resp
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
-import { type Access, type AuthResult, authorize, reauthorize, reauthorizeWatch, writeCheck } from './auth-filter.ts'
+import {
+  type Access,
+  type AuthResult,
+  authorize,
+  prepare,
+  reauthorize,
+  reauthorizeWatch,
+  writeCheck,
+} from './auth-filter.ts'
 import { refuse } from './error-response.ts'
 import { limitResult, metadataLimit, withView } from './metadata-only.ts'
 import { negotiate, shapeOf, type View } from './negotiate.ts'
@@ -34,7 +34,8 @@ import {
   requestReader,
 } from './request-info.ts'
 import { includeOf } from './table.ts'
-import { openWatch, perform, type Ready, type Result } from './verbs.ts'
+import { type Work, within } from './time-limit.ts'
+import { openWatch, perform, type Ready } from './verbs.ts'
 import { waitOf } from './wait.ts'
 import { streamWatch } from './watch-stream.ts'
 import { writeResult } from './write-result.ts'
@@ -122,6 +123,8 @@ async function handle(
   const question = parsed
     ? withView(parsed.question, exchange)
     : { verb: exchange.method.toLowerCase(), path: exchange.path }
+  const verifying = prepare(options.access, exchange)
+  if (verifying) await verifying
   const authResult = authorize(options.access, exchange, question, find)
   seen.caller = authResult.caller
   if (!parsed) return servePage(options.rootPages, exchange.path, exchange)
@@ -167,9 +170,6 @@ async function waitForTurn(turn: Promise<void>, exchange: Exchange): Promise<voi
   await Promise.race([turn, new Promise<void>(resolve => exchange.onClosed(resolve))])
   if (exchange.closed) throw badRequest('the client disconnected while its request was queued')
 }
-
-/** Work that continues after the response; undefined: none. */
-type Work = { settled: Promise<void> | undefined }
 
 type Service = {
   readonly view: View
@@ -280,21 +280,4 @@ async function servePage(page: Page, path: string, exchange: Exchange): Promise<
   const answer = await page(path, exchange)
   if (!answer) throw unknownPath()
   await respond(exchange, answer)
-}
-
-function within(milliseconds: number, working: Promise<Result>, work: Work): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      const over = () => {}
-      work.settled = working.then(over, over)
-      reject(timedOut())
-    }, milliseconds)
-    const settle =
-      <T>(tell: (what: T) => void) =>
-      (what: T) => {
-        clearTimeout(timer)
-        tell(what)
-      }
-    working.then(settle(resolve), settle(reject))
-  })
 }

@@ -125,7 +125,7 @@ export async function buildApiServer(
     teamsWithUsername: () => [],
     isTeam: () => false,
     secretUid: () => undefined,
-    authenticateKey: () => undefined,
+    authenticateKey: async () => undefined,
     keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
     keyEnds: () => undefined,
     ownKeyEnds: () => undefined,
@@ -239,6 +239,7 @@ export async function openFront(
     kinds: apiServer.kinds,
     access: {
       authenticate: () => caller,
+      prepare: () => undefined,
       authorizer: openDoor,
       guard,
       audit,

@@ -1,4 +1,4 @@
-// Authenticates access keys: turns an Authorization header into a caller, or rejects it with the reason (SPEC §5, D16, D18).
+// Authenticates access keys and tokens of external issuers: turns an Authorization header into a caller (SPEC §5, D16, D18, D67).
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, unauthorized } from '../../api/errors.ts'
@@ -6,6 +6,8 @@ import { keyExpiry } from '../../kinds/key-expiry.ts'
 import { isMistyped } from '../../kinds/key-format.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
 import { restricts } from '../authz/scope.ts'
+import type { MachineTokens } from '../jwt/machine-tokens.ts'
+import { isJwtLike, maxTokenLength, UnknownToken } from '../jwt/token-form.ts'
 import { isTokenLike } from '../tokens/token.ts'
 import type { AccessKey, AccessKeyIndex, RemovedSecret } from './access-key-index.ts'
 import type { TeamIndex } from './team-index.ts'
@@ -17,6 +19,8 @@ export type AuthenticateOptions = {
   readonly digest: (text: string) => string
   readonly lastActivity: (uid: string) => number | undefined
   readonly touch: (uid: string, time: number) => void
+  /** Absent: no issuer is configured. */
+  readonly machineTokens?: MachineTokens | undefined
 }
 
 /**
@@ -29,15 +33,24 @@ export type Authenticate = (
   connection?: object,
 ) => Caller | undefined
 
-export function authenticateWith(options: AuthenticateOptions): Authenticate & { readonly isCurrent: IsCurrent } {
-  const { keyIndex, teams, now, touch } = options
+/** Verifies a token that `authenticate` does not know yet; undefined: nothing to wait for. Access keys never wait. */
+export type Prepare = (authorization: string | undefined, connection?: object) => Promise<void> | undefined
+
+type Authentication = Authenticate & { readonly isCurrent: IsCurrent; readonly prepare: Prepare }
+
+export function authenticateWith(options: AuthenticateOptions): Authentication {
+  const { keyIndex, teams, now, touch, machineTokens } = options
   const identities = new WeakMap<AccessKey, Identity>()
   const digestOf = digests(options.digest)
   const authenticate: Authenticate = (authorization, quietly = false, connection) => {
     if (authorization === undefined) return undefined
     const found = digestOf(authorization, connection)
     const key = keyIndex.find(found)
-    if (!key) throw notKnown(bearer(authorization), keyIndex.removed(found))
+    if (!key) {
+      const machine = machineTokens?.callerOf(found)
+      if (machine) return machine
+      throw notKnown(bearer(authorization), keyIndex.removed(found))
+    }
     const time = now()
     const problem = problemOf(key, found, time, options)
     if (problem !== undefined) throw new RejectedKey(problem, key)
@@ -50,14 +63,27 @@ export function authenticateWith(options: AuthenticateOptions): Authenticate & {
     }
     return found === key.digest ? identity.caller : withEnd(identity, key)
   }
+  const prepare: Prepare = (authorization, connection) => {
+    if (!machineTokens || authorization === undefined || !/^bearer +e/i.test(authorization)) return undefined
+    let found: string
+    try {
+      found = digestOf(authorization, connection)
+    } catch {
+      return undefined // malformed: authenticate() says so
+    }
+    if (keyIndex.find(found) || machineTokens.isKnown(found)) return undefined
+    const secret = bearer(authorization)
+    return isJwtLike(secret) ? machineTokens.prepare(secret, found) : undefined
+  }
   const isCurrent: IsCurrent = caller => {
+    if (caller.issuer !== undefined) return machineTokens?.isCurrent(caller) ?? false
     const key = caller.keyUid === undefined ? undefined : keyIndex.withUid(caller.keyUid)
     if (!key) return false
     const identity = identityOf(key, teams, identities)
     const used = caller === identity.caller ? key.digest : caller === identity.before ? key.previous?.digest : undefined
     return used !== undefined && problemOf(key, used, now(), options) === undefined
   }
-  return Object.assign(authenticate, { isCurrent })
+  return Object.assign(authenticate, { isCurrent, prepare })
 }
 
 /** Whether the key of a caller is still valid, and gives the same identity as when the caller was authenticated. */
@@ -79,6 +105,9 @@ export class UnknownKey extends ApiError {
     super(401, 'Unauthorized', message)
   }
 }
+
+/** Whether a credential may be a guess: limited for each address. */
+export const isGuess = (error: unknown): boolean => error instanceof UnknownKey || error instanceof UnknownToken
 
 /** A key that is no longer valid. The audit log names it and its user; the response does not. */
 export class RejectedKey extends ApiError {
@@ -124,9 +153,8 @@ function digests(digest: AuthenticateOptions['digest']): (header: string, connec
 function bearer(header: string): string {
   const secret = header.slice(7).trim()
   const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
-  // Tokens with a large scope are longer than keys.
-  if (header.length > 4096 && isBearer && isTokenLike(secret)) throw misplacedToken()
-  if (header.length > 4096 || !isBearer || secret === '' || secret.includes(' '))
+  const longest = isBearer && isJwtLike(secret) ? maxTokenLength + 7 : 4096
+  if (header.length > longest || !isBearer || secret === '' || secret.includes(' '))
     throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
   return secret
 }

@@ -40,6 +40,7 @@ export function impersonate(caller: Caller, headers: Headers, decide: (question:
     groups: [...new Set([...groups, 'system:authenticated'])],
     ...(uid ? { uid } : {}),
     ...(Object.keys(extra).length ? { extra } : {}),
+    ...(caller.issuer ? { issuer: caller.issuer } : {}),
     ...(caller.key ? { key: caller.key } : {}),
     ...(caller.keyUid ? { keyUid: caller.keyUid } : {}),
     ...(caller.keyUntil ? { keyUntil: caller.keyUntil } : {}),

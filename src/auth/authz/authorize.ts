@@ -1,7 +1,7 @@
 // The authorizer: yes, no, or only some objects. It checks the scope of the key, then the roles of its owner, then the object itself (D25–D27).
 // Requests, reviews, admission and explanations use this one evaluator.
 
-import type { Caller, Scope } from '../../api/caller.ts'
+import { type Caller, credentialOf, type Scope } from '../../api/caller.ts'
 import type { Candidates } from '../../api/candidates.ts'
 import { maxErrors } from '../../api/errors.ts'
 import type { Kind, Question } from '../../api/kind.ts'
@@ -98,7 +98,7 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pulled }: Au
     if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
     if (!caller) return no()
     if (caller.scope && !allows(caller.scope, { target: 'Management', act: actOf(question) }))
-      return scopeDenial(caller.scope, caller.key, question)
+      return scopeDenial(caller.scope, credentialOf(caller), question)
     if (caller.groups.includes('system:masters')) return yes('the server itself')
     const reason = byRole(caller, question, kind)
     return reason === undefined ? undefined : yes(reason)
@@ -213,13 +213,13 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pulled }: Au
 type ResourceQuestion = Extract<Question, { readonly target: Target }>
 
 /** Programs and people learn how to ask for metadata, where the scope allows that much. */
-function scopeDenial(scope: Scope, key: string | undefined, question: Question): Decision {
+function scopeDenial(scope: Scope, credential: string, question: Question): Decision {
   if (!allowsMetadata(scope, actOf(question)))
-    return { ...no(`the scope of access key "${key}" does not cover it`), byScope: true }
+    return { ...no(`the scope of ${credential} does not cover it`), byScope: true }
   const view = question.verb === 'list' ? 'PartialObjectMetadataList' : 'PartialObjectMetadata'
   const hint = `request it with Accept: application/json;as=${view};g=meta.k8s.io;v=v1, or as a Table with includeObject=None or Metadata`
   return {
-    ...no(`the scope of access key "${key}" allows only metadata: ${hint}`),
+    ...no(`the scope of ${credential} allows only metadata: ${hint}`),
     byScope: true,
     allowsMetadata: true,
   }

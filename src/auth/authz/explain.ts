@@ -112,7 +112,7 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
       const decision = authorizer.decide(caller, question)
       const covered = allows(caller.scope, { target: 'Management', act })
       const steps = [
-        ...(caller.key ? [`access key ${caller.key}`] : []),
+        ...(caller.key ? [`access key ${caller.key}`] : caller.issuer ? [`token of issuer ${caller.issuer}`] : []),
         `acts as ${caller.username}`,
         ...membership(caller),
         // A user can have many keys or none. A scope belongs to one key, so it does not apply to a question about a user.

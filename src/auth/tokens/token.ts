@@ -8,13 +8,16 @@ import { decode } from '../../api/codec.ts'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import { isKnownScope } from '../../kinds/known-scope.ts'
 
-/** The holder of a token and its permissions. `key`: uid of the access key. */
+/** The holder of a token and its permissions. `key`: uid of the access key, or id of the external token. */
 export type Holder = {
   readonly kind: 'User' | 'Team' | 'Subject'
   readonly name: string
   readonly key: string
   readonly scope?: Scope
 }
+
+/** Whether the `key` of a token is a token of an external issuer, and not an access key. */
+export const isMachineKeyId = (key: string): boolean => key.startsWith('jwt:')
 
 export type Claims = {
   readonly iss: string

@@ -1,17 +1,10 @@
 // The rules of a gateway.yaml beyond its schema: unique names, spaces in known clusters, one route to each target. Pure.
 
+import type { Finding } from '../../api/config-shape.ts'
 import { didYouMean } from '../../api/did-you-mean.ts'
 import { isTargetName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import type { GatewayConfig, ReachedBy } from './schema.ts'
-
-/** A problem at a position in the value. `key`: of the key, not its value. `missing`: of something that does not exist. */
-export type Finding = {
-  readonly at: At
-  readonly key?: boolean
-  readonly missing?: boolean
-  readonly message: string
-}
 
 const address = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$/
 const https = /^https:\/\/[^/?#\s]+(\/[^?#\s]*[^/?#\s])?$/

@@ -1,0 +1,93 @@
+// The schema of an auth.yaml. Fields of `jwt` have the names of Kubernetes' AuthenticationConfiguration.
+
+import { list, oneOf, type Static, struct, text } from '../../api/schema.ts'
+import { scope } from '../../kinds/shared-schema.ts'
+
+const issuer = struct(
+  'The issuer of the tokens.',
+  {
+    url: text('URL of the issuer, exactly as in the claim iss.'),
+    discoveryURL: text('URL of the discovery document. Default: /.well-known/openid-configuration below url.'),
+    certificateAuthority: text('CA certificates in PEM. Default: the CAs of the system.'),
+    certificateAuthorityFile: text(
+      'File with these certificates. A relative path starts at the directory of this file.',
+    ),
+    audiences: list(text(''), 'A token must have one of these in its claim aud.'),
+    audienceMatchPolicy: oneOf(['MatchAny'], 'How audiences are compared. Default MatchAny.'),
+  },
+  ['url', 'audiences'],
+)
+
+const claimRule = struct('A condition on the claims: claim and requiredValue, or expression and message.', {
+  claim: text('Name of a claim.'),
+  requiredValue: text('The value that the claim must have. Default: the empty string.'),
+  expression: text('CEL expression over claims that must be true.'),
+  message: text('Reason for the log if the expression is false.'),
+})
+
+const prefixed = (what: string) =>
+  struct(`How to find the ${what}: claim or expression.`, {
+    claim: text('Name of a claim.'),
+    prefix: text('Prefix of every name. Default: the name of the entry and a colon.'),
+    expression: text('CEL expression over claims.'),
+  })
+
+const claimMappings = struct(
+  'How claims become a user.',
+  {
+    username: prefixed('username'),
+    groups: prefixed('groups'),
+    uid: struct('How to find the uid: claim or expression.', {
+      claim: text('Name of a claim.'),
+      expression: text('CEL expression over claims.'),
+    }),
+    extra: list(
+      struct(
+        'An extra attribute of the user.',
+        {
+          key: text('Name of the attribute, such as example.org/pipeline.'),
+          valueExpression: text('CEL expression over claims that gives a string or a list of strings.'),
+        },
+        ['key', 'valueExpression'],
+      ),
+      'Extra attributes of the user.',
+    ),
+  },
+  ['username'],
+)
+
+const userRule = struct(
+  'A condition on the resulting user.',
+  {
+    expression: text('CEL expression over user that must be true.'),
+    message: text('Reason for the log if the expression is false.'),
+  },
+  ['expression'],
+)
+
+const jwt = struct(
+  'Machines with tokens of one issuer.',
+  {
+    name: text('Name of the entry: a DNS label.'),
+    issuer,
+    claimValidationRules: list(claimRule, 'Conditions on the claims. All must hold.'),
+    claimMappings,
+    userValidationRules: list(userRule, 'Conditions on the resulting user. All must hold.'),
+    scope,
+  },
+  ['name', 'issuer', 'claimMappings'],
+)
+
+export const authConfigSchema = struct(
+  'Configuration of sign-in.',
+  {
+    apiVersion: oneOf(['config.platform.sh/v1'], 'API version of this file.'),
+    kind: oneOf(['AuthConfig'], 'Kind of this file.'),
+    jwt: list(jwt, 'Issuers whose tokens machines sign in with. At most 64.'),
+  },
+  ['apiVersion', 'kind'],
+)
+
+export type AuthConfig = Static<typeof authConfigSchema>
+export type JwtEntry = Static<typeof jwt>
+export type ClaimRule = Static<typeof claimRule>

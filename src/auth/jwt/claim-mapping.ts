@@ -1,0 +1,228 @@
+// Maps the claims of a verified token to a user: claim rules, username, groups, uid, extra, user rules.
+
+import { type Finding, nameOf } from '../../api/config-shape.ts'
+import { isReservedName } from '../../api/names.ts'
+import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+import type { At } from '../../api/yaml-source.ts'
+import { groupPrefixOf, usernamePrefixOf } from './auth-config-rules.ts'
+import type { ClaimRule, JwtEntry } from './auth-config-schema.ts'
+import { CelError, celValue, compile, type Expression, ExpressionProblem, type ResultType, type Scope } from './cel.ts'
+
+export type MappedUser = {
+  readonly username: string
+  readonly uid?: string
+  readonly groups: readonly string[]
+  readonly extra: { readonly [key: string]: readonly string[] }
+}
+
+/** One check and its result, for explanations. */
+export type Verdict = { readonly check: string; readonly passed: boolean; readonly message?: string }
+
+/** Why the claims of a verified token are rejected. The message contains no claim. */
+export class MappingError extends Error {}
+
+export type Mapping = {
+  /** Throws MappingError. `verdicts`: receives the result of each rule. */
+  map(claims: JsonObject, verdicts?: Verdict[]): MappedUser & { readonly droppedGroups: number }
+}
+
+const maxGroups = 200
+const maxName = 512
+const maxGroupName = 256
+const maxExtraValue = 1024
+
+type Compile = (path: At, text: string | undefined, scope: Scope, result: ResultType) => Expression | undefined
+
+/** Adds the problems of expressions to `findings`. With problems, the mapping is not usable. */
+export function compileMapping(entry: JwtEntry, at: At, findings: Finding[]): Mapping {
+  const add = (path: At, message: string) =>
+    findings.push({ at: [...at, ...path], message: `${nameOf([...at, ...path])} ${message}` })
+  const expression: Compile = (path, text, scope, result) => {
+    if (text === undefined) return undefined
+    try {
+      return compile(text, scope, result)
+    } catch (error) {
+      if (!(error instanceof ExpressionProblem)) throw error
+      add(path, `(character ${error.offset + 1}): ${error.message}`)
+      return undefined
+    }
+  }
+  const { username, groups, uid, extra = [] } = entry.claimMappings ?? {}
+  const rules = (entry.claimValidationRules ?? []).map((rule, index) =>
+    claimRule(rule, ['claimValidationRules', index], { add, expression }),
+  )
+  const sources = {
+    username: source(username ?? {}, ['claimMappings', 'username'], 'string', { add, expression }),
+    groups: groups && source(groups, ['claimMappings', 'groups'], 'strings', { add, expression }),
+    uid: uid && source(uid, ['claimMappings', 'uid'], 'string', { add, expression }),
+  }
+  const extras = extra.map(({ key = '', valueExpression }, index) => ({
+    key,
+    value: expression(['claimMappings', 'extra', index, 'valueExpression'], valueExpression, 'claims', 'value'),
+  }))
+  const users = (entry.userValidationRules ?? []).map(({ expression: text, message }, index) => ({
+    name: `userValidationRules[${index}]`,
+    message: message ?? `user rule ${index} does not hold`,
+    holds: expression(['userValidationRules', index, 'expression'], text, 'user', 'bool'),
+  }))
+  checkEmail(entry, sources.username, {
+    add,
+    others: [...rules, ...extras.map(({ value }) => ({ expression: value }))],
+  })
+  const prefixes = { username: usernamePrefixOf(entry), groups: groupPrefixOf(entry) }
+  return {
+    map(claims, verdicts) {
+      const values = celValue(claims)
+      const note = (check: string, work: () => string | undefined) => {
+        const message = work()
+        verdicts?.push({ check, passed: message === undefined, ...(message === undefined ? {} : { message }) })
+        if (message !== undefined) throw new MappingError(message)
+      }
+      for (const rule of rules) note(rule.name, () => rule.check(claims, values))
+      const user = toUser(claims, values, { entry, sources, extras, prefixes })
+      note('claimMappings', () => user.problem)
+      const variable = { ...user.user, uid: user.user.uid ?? '', extra: new Map(Object.entries(user.user.extra)) }
+      for (const { name, message, holds } of users)
+        note(name, () => (run(name, () => holds?.evaluate(variable)) === true ? undefined : message))
+      return { ...user.user, droppedGroups: user.droppedGroups }
+    },
+  }
+}
+
+/** Runs an expression. Throws MappingError with the place of the expression. */
+function run<T>(name: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof CelError) throw new MappingError(`${name}: ${error.message}`)
+    throw error
+  }
+}
+
+type Tools = { readonly add: (path: At, message: string) => void; readonly expression: Compile }
+type CompiledRule = {
+  readonly name: string
+  readonly expression: Expression | undefined
+  /** Why the rule does not hold; undefined: it holds. */
+  readonly check: (claims: JsonObject, values: unknown) => string | undefined
+}
+
+function claimRule(rule: ClaimRule, at: At, { add, expression }: Tools): CompiledRule {
+  const { claim, requiredValue = '', expression: text, message } = rule
+  const name = nameOf(at)
+  if ((claim === undefined) === (text === undefined)) add(at, 'requires either claim or expression')
+  if (claim !== undefined && message !== undefined) add([...at, 'message'], 'is only for an expression; remove it')
+  if (text !== undefined && rule.requiredValue !== undefined)
+    add([...at, 'requiredValue'], 'is only for a claim; remove it')
+  const compiled = expression([...at, 'expression'], text, 'claims', 'bool')
+  const check: CompiledRule['check'] = (claims, values) => {
+    if (claim !== undefined)
+      return own(claims, claim) === requiredValue ? undefined : `the claim ${claim} does not have the required value`
+    const holds = run(name, () => compiled?.evaluate(values)) === true
+    return holds ? undefined : (message ?? `${name} does not hold`)
+  }
+  return { name, expression: compiled, check }
+}
+
+const own = (claims: JsonObject, name: string): Json | undefined =>
+  Object.hasOwn(claims, name) ? claims[name] : undefined
+
+type Source = { readonly claim: string | undefined; readonly expression: Expression | undefined }
+
+function source(
+  { claim, expression: text }: { readonly claim?: string | undefined; readonly expression?: string | undefined },
+  at: At,
+  result: ResultType,
+  { add, expression }: Tools,
+): Source {
+  if ((claim === undefined) === (text === undefined)) add(at, 'requires either claim or expression')
+  if (claim === '') add([...at, 'claim'], 'requires the name of a claim')
+  return { claim, expression: expression([...at, 'expression'], text, 'claims', result) }
+}
+
+/** As Kubernetes checks it: an e-mail is a username only if the provider verified it (D65). */
+function checkEmail(
+  entry: JwtEntry,
+  username: Source,
+  {
+    add,
+    others,
+  }: { readonly add: Tools['add']; readonly others: readonly { readonly expression: Expression | undefined }[] },
+): void {
+  if (!username.expression?.reads('email')) return
+  const all = [username.expression, ...others.map(({ expression }) => expression)]
+  const isRequired = entry.claimValidationRules?.some(({ claim }) => claim === 'email_verified')
+  if (isRequired || all.some(expression => expression?.reads('email_verified'))) return
+  add(
+    ['claimMappings', 'username', 'expression'],
+    'reads claims.email, so it must also consider claims.email_verified, for example in claimValidationRules: claims.?email_verified.orValue(false) == true',
+  )
+}
+
+type Sources = {
+  readonly entry: JwtEntry
+  readonly sources: { readonly username: Source; readonly groups: Source | undefined; readonly uid: Source | undefined }
+  readonly extras: readonly { readonly key: string; readonly value: Expression | undefined }[]
+  readonly prefixes: { readonly username: string; readonly groups: string }
+}
+
+function toUser(claims: JsonObject, values: unknown, { sources, extras, prefixes }: Sources) {
+  const read = (field: keyof Sources['sources']): Json | undefined => {
+    const { claim, expression } = sources[field] ?? {}
+    if (claim !== undefined) return own(claims, claim)
+    return run(`claimMappings.${field}`, () => expression?.evaluate(values)) as Json | undefined
+  }
+  const name = read('username')
+  const username = `${prefixes.username}${typeof name === 'string' ? name : ''}`
+  const given = groupsOf(read('groups'))
+  const named = given?.map(group => `${prefixes.groups}${group}`) ?? []
+  const groups = [...new Set(named)].filter(group => !isReservedName(group))
+  const uid = read('uid')
+  const extra: { [key: string]: readonly string[] } = {}
+  for (const { key, value } of extras) {
+    const found = run(`claimMappings.extra ${key}`, () => value?.evaluate(values)) as string | string[]
+    const list = [found].flat().filter(one => one !== '')
+    if (list.length > 0) extra[key] = list
+  }
+  const problem =
+    usernameProblem(claims, sources.username, { name, username }) ??
+    groupsProblem(given, named) ??
+    (uid !== undefined && (typeof uid !== 'string' || !isName(uid, maxName)) ? 'the uid is invalid' : undefined) ??
+    (Object.values(extra).some(list => list.length > maxGroups || list.some(one => !isName(one, maxExtraValue)))
+      ? 'an extra attribute is invalid'
+      : undefined)
+  const user: MappedUser = { username, groups, extra, ...(typeof uid === 'string' && uid !== '' ? { uid } : {}) }
+  return { user, problem, droppedGroups: new Set(named).size - groups.length }
+}
+
+type Named = { readonly name: Json | undefined; readonly username: string }
+
+function usernameProblem(claims: JsonObject, { claim }: Source, { name, username }: Named): string | undefined {
+  if (typeof name !== 'string' || name === '') return 'the token has no username: the mapped claim must be a string'
+  if (claim === 'email' && own(claims, 'email_verified') !== true)
+    return 'the e-mail address of the token is not verified (claim email_verified)'
+  if (!isName(username, maxName))
+    return `the username has control characters or surrounding blanks, or more than ${maxName} characters`
+  return isReservedName(username) ? 'the username starts with system: or platform:, which is reserved' : undefined
+}
+
+function groupsProblem(given: readonly string[] | undefined, named: readonly string[]): string | undefined {
+  if (!given) return 'the groups of the token must be a string or a list of strings'
+  if (given.length > maxGroups)
+    return `the token has more than ${maxGroups} groups; send fewer, or map only those that are needed`
+  return named.every(group => isName(group, maxGroupName))
+    ? undefined
+    : `a group has control characters or surrounding blanks, or more than ${maxGroupName} characters`
+}
+
+/** undefined: not groups. */
+function groupsOf(value: Json | undefined): readonly string[] | undefined {
+  if (value === undefined || value === null) return []
+  const list = typeof value === 'string' ? [value] : value
+  if (!Array.isArray(list) || isObject(list) || !list.every(one => typeof one === 'string')) return undefined
+  return (list as string[]).filter(one => one !== '')
+}
+
+/** A gateway sends names as headers, which cannot contain control characters or surrounding blanks. */
+const isName = (text: string, most: number) =>
+  text.length <= most && !/[\x00-\x1f\x7f]/.test(text) && text.trim() === text

@@ -1,0 +1,253 @@
+// Tokens of external issuers, verified once and cached: gives the caller of a token without waiting (D67).
+
+import { hash } from 'node:crypto'
+import type { Caller, Scope } from '../../api/caller.ts'
+import { type ApiError, tooManyRequests, unauthorized } from '../../api/errors.ts'
+import type { JsonObject } from '../../api/object.ts'
+import type { TeamIndex } from '../authn/team-index.ts'
+import { restricts } from '../authz/scope.ts'
+import { isTokenLike } from '../tokens/token.ts'
+import type { IssuerConfig } from './auth-config.ts'
+import { type MappedUser, MappingError } from './claim-mapping.ts'
+import type { IssuerKeys, PublishedKey } from './issuer-keys.ts'
+import { UnknownToken } from './token-form.ts'
+import { type Issuer, JwtError, leeway, verifyJwt } from './verify.ts'
+
+export interface MachineTokens {
+  /** Whether the token needs no verification. */
+  isKnown(digest: string): boolean
+  /** Verifies a token that is not known. Rejects only if too many wait. */
+  prepare(token: string, digest: string): Promise<void>
+  /** The caller of a prepared token; undefined: unknown. Throws 401 with the reason if it is invalid. */
+  callerOf(digest: string): Caller | undefined
+  isCurrent(caller: Caller): boolean
+  issuers(): readonly Issuer[]
+  /** Replaces the configuration. Cached tokens are mapped again. */
+  use(issuers: readonly IssuerConfig[]): void
+  stop(): void
+}
+
+export type MachineTokensOptions = {
+  readonly teams: Pick<TeamIndex, 'of' | 'versionOf'>
+  readonly openKeys: (config: IssuerConfig, withdrawn: () => void) => IssuerKeys
+  readonly now: () => number
+  /** Called when cached tokens may have changed or ended. */
+  readonly changed: () => void
+  /** Called for every verified or rejected token. `issuer`: '' if unknown. */
+  readonly verified: (issuer: string, isValid: boolean) => void
+  readonly droppedGroups: (issuer: string, count: number) => void
+}
+
+type Entry = {
+  readonly digest: string
+  readonly url: string
+  readonly key: PublishedKey
+  readonly claims: JsonObject
+  /** Milliseconds, with the leeway. */
+  readonly until: number
+  readonly expires: number
+  generation: number
+  user: MappedUser & { readonly issuer: Issuer }
+  caller: Caller | undefined
+  teams: number
+}
+
+const maxCached = 4096
+const maxRefused = 1024
+/** Long enough for the request that waited. A new key or configuration may make the token valid. */
+const refusedFor = 1000
+const maxPending = 128
+
+export function openMachineTokens(options: MachineTokensOptions): MachineTokens {
+  const { teams, openKeys, now, changed, verified, droppedGroups } = options
+  let issuers = new Map<string, Issuer>()
+  let generation = 0
+  const cached = new Map<string, Entry>()
+  const refused = new Map<string, { readonly until: number; readonly error: () => ApiError }>()
+  const pending = new Map<string, Promise<void>>()
+  const byCaller = new WeakMap<Caller, Entry>()
+  const step = () => {
+    generation++
+    refused.clear()
+    changed()
+  }
+
+  const map = (issuer: Issuer, claims: JsonObject): Entry['user'] => {
+    const { droppedGroups: dropped, ...user } = issuer.config.mapping.map(claims)
+    if (dropped > 0) droppedGroups(issuer.config.name, dropped)
+    return { ...user, issuer }
+  }
+
+  async function verify(token: string, digest: string): Promise<void> {
+    let name = ''
+    try {
+      const before = generation
+      const found = await verifyJwt(token, {
+        issuerOf: url => issuers.get(url),
+        now,
+        passed: (_, issuer) => {
+          if (issuer) name = issuer.config.name
+        },
+      })
+      if (before !== generation) return await verify(token, digest)
+      const { issuer, key, claims, expires } = found
+      const user = map(issuer, claims)
+      keep(cached, maxCached, digest, {
+        digest,
+        url: issuer.config.url,
+        key,
+        claims,
+        expires: expires * 1000,
+        until: (expires + leeway) * 1000,
+        generation,
+        user,
+        caller: undefined,
+        teams: 0,
+      })
+      verified(name, true)
+    } catch (error) {
+      if (!(error instanceof JwtError || error instanceof MappingError)) throw error
+      verified(name, false)
+      // A token of this server for a gateway gets a better message.
+      if (name === '' && isTokenLike(token)) return
+      const isGuess = error instanceof JwtError && error.isGuess
+      const { message } = error
+      keep(refused, maxRefused, digest, {
+        until: now() + refusedFor,
+        error: () => (isGuess ? new UnknownToken(message) : unauthorized(message)),
+      })
+    }
+  }
+
+  /** Maps the claims again after a change of the configuration or of keys. False: the token is no longer accepted. */
+  const isAccepted = (entry: Entry): boolean => {
+    if (entry.generation === generation) return true
+    const issuer = issuers.get(entry.url)
+    if (!issuer?.keys.isPublished(entry.key) || !hasAudience(entry, issuer)) return false
+    try {
+      const user = map(issuer, entry.claims)
+      if (JSON.stringify(identityIn(user)) !== JSON.stringify(identityIn(entry.user))) entry.caller = undefined
+      entry.user = user
+      entry.generation = generation
+      return true
+    } catch (error) {
+      if (error instanceof MappingError) return false
+      throw error
+    }
+  }
+
+  const callerIn = (entry: Entry): Caller => {
+    const version = teams.versionOf(entry.user.username)
+    if (entry.caller && entry.teams === version) return entry.caller
+    const caller = toCaller(entry, teams)
+    entry.caller = caller
+    entry.teams = version
+    byCaller.set(caller, entry)
+    return caller
+  }
+
+  const find = (digest: string): Entry | undefined => {
+    const entry = cached.get(digest)
+    if (!entry) return undefined
+    if (isAccepted(entry)) return entry
+    cached.delete(digest)
+    return undefined
+  }
+
+  return {
+    isKnown: digest => find(digest) !== undefined || now() < (refused.get(digest)?.until ?? 0),
+    prepare(token, digest) {
+      const running = pending.get(digest)
+      if (running) return running
+      if (pending.size >= maxPending) return Promise.reject(tooManyRequests())
+      const work = verify(token, digest).finally(() => pending.delete(digest))
+      pending.set(digest, work)
+      return work
+    },
+    callerOf(digest) {
+      const entry = find(digest)
+      if (!entry) {
+        const rejection = refused.get(digest)
+        if (rejection) throw rejection.error()
+        return undefined
+      }
+      if (now() >= entry.until) throw unauthorized('the token has expired')
+      // The most recently used tokens stay, among them those of open watches.
+      if (cached.size > maxCached / 2) keep(cached, maxCached, digest, entry)
+      return callerIn(entry)
+    },
+    isCurrent(caller) {
+      const entry = byCaller.get(caller)
+      return (
+        entry !== undefined &&
+        cached.get(entry.digest) === entry &&
+        find(entry.digest) === entry &&
+        now() < entry.until &&
+        callerIn(entry) === caller
+      )
+    },
+    issuers: () => [...issuers.values()],
+    use(configs) {
+      const before = [...issuers.values()]
+      issuers = new Map(
+        configs.map(config => {
+          const same = before.find(one => isSameSource(one.config, config))
+          const withdrawn = () => {
+            if (issuers.get(config.url)?.keys === keys) step()
+          }
+          const keys: IssuerKeys = same?.keys ?? openKeys(config, withdrawn)
+          return [config.url, { config, keys }]
+        }),
+      )
+      const kept = new Set([...issuers.values()].map(({ keys }) => keys))
+      for (const { keys } of before) if (!kept.has(keys)) keys.stop()
+      step()
+    },
+    stop() {
+      for (const { keys } of issuers.values()) keys.stop()
+    },
+  }
+}
+
+const isSameSource = (one: IssuerConfig, other: IssuerConfig) =>
+  one.url === other.url && one.discoveryURL === other.discoveryURL && one.ca === other.ca && one.name === other.name
+
+const hasAudience = ({ claims }: Entry, { config }: Issuer) =>
+  [claims['aud']].flat().some(one => typeof one === 'string' && config.audiences.includes(one))
+
+/** What the caller is made of. */
+const identityIn = ({ issuer, ...user }: Entry['user']) => [user, issuer.config.name, issuer.config.scope]
+
+/** A User, as a key for the same name would be (D16): teams list it by name or group, and it owns what it creates. */
+function toCaller({ user, claims, expires }: Entry, teams: MachineTokensOptions['teams']): Caller {
+  const { username, uid, issuer, extra } = user
+  const { name, url, scope } = issuer.config
+  const groups = ['system:authenticated', `platform:user:${username}`, ...user.groups]
+  return {
+    identity: 'User',
+    username,
+    groups: [...groups, ...teams.of(username, groups).map(team => `platform:team:${team}`)],
+    ...(uid === undefined ? {} : { uid }),
+    extra: { ...extra, 'authentication.platform.sh/issuer': [url] },
+    issuer: name,
+    keyUid: tokenKeyId(url, claims),
+    keyUntil: expires,
+    ...(restricts(scope as Scope | undefined) ? { scope: scope as Scope } : {}),
+  }
+}
+
+const longestId = 128
+
+/** The `key` of direct-cluster tokens that this token mints (D31). It has no characters that a header cannot have. */
+function tokenKeyId(url: string, { jti, sub }: JsonObject): string {
+  const digest = (text: string) => hash('sha256', text, 'hex')
+  const id = typeof jti === 'string' && jti !== '' ? jti : typeof sub === 'string' ? sub : ''
+  const encoded = encodeURIComponent(id.toWellFormed())
+  return `jwt:${digest(url).slice(0, 16)}:${encoded.length > longestId ? `sha256-${digest(id)}` : encoded}`
+}
+
+function keep<T>(map: Map<string, T>, most: number, digest: string, value: T): void {
+  map.delete(digest)
+  map.set(digest, value)
+  if (map.size > most) for (const oldest of map.keys()) if (map.delete(oldest)) break
+}

@@ -1,0 +1,118 @@
+// Verifies a token of an external issuer: form, issuer, signature, audience and times (D67).
+// Claims of the token decide nothing before its signature is verified, except which issuer's keys to try.
+
+import { compactVerify } from 'jose/jws/compact/verify'
+import { decode } from '../../api/codec.ts'
+import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+import type { IssuerConfig } from './auth-config.ts'
+import { algorithms, type IssuerKeys, KeysUnavailable, type PublishedKey } from './issuer-keys.ts'
+import { isEncrypted, isSigned, maxTokenLength } from './token-form.ts'
+
+export type Issuer = { readonly config: IssuerConfig; readonly keys: IssuerKeys }
+
+export type VerifiedToken = {
+  readonly issuer: Issuer
+  readonly key: PublishedKey
+  readonly claims: JsonObject
+  /** Seconds. */
+  readonly expires: number
+}
+
+/**
+ * Why a token is rejected. The message contains nothing of the token.
+ * `isGuess`: nobody vouched for it, so it counts as a guess. Otherwise its signature is valid, or could not be checked.
+ */
+export class JwtError extends Error {
+  readonly isGuess: boolean
+  constructor(message: string, isGuess: boolean) {
+    super(message)
+    this.isGuess = isGuess
+  }
+}
+
+/** Seconds that the clocks of issuer and server may be apart (D73). */
+export const leeway = 5
+const maxValues = 5000
+/** The deepest claim. */
+const maxDepth = 20
+
+const guess = (message: string) => new JwtError(message, true)
+const rejected = (message: string) => new JwtError(message, false)
+
+export type VerifyOptions = {
+  /** The issuer with exactly this URL. An unknown one causes no request. */
+  readonly issuerOf: (url: string) => Issuer | undefined
+  readonly now: () => number
+  /** Receives the name of each passed check, for explanations. */
+  readonly passed?: (check: string, issuer?: Issuer) => void
+}
+
+/** Throws JwtError. */
+export async function verifyJwt(token: string, { issuerOf, now, passed }: VerifyOptions): Promise<VerifiedToken> {
+  const { id, algorithm, claims } = parse(token)
+  passed?.('form')
+  const issuer = typeof claims['iss'] === 'string' ? issuerOf(claims['iss']) : undefined
+  if (!issuer) throw guess('the issuer of the token is not configured on this server')
+  passed?.('issuer', issuer)
+  const key = await keyOf(issuer, id, algorithm)
+  await compactVerify(token, key.key, { algorithms: [...algorithms] }).catch(() => {
+    throw guess('the signature of the token is invalid')
+  })
+  passed?.('signature')
+  checkAudience(claims['aud'], issuer.config)
+  passed?.('audience')
+  const expires = checkTimes(claims, now())
+  passed?.('times')
+  return { issuer, key, claims, expires }
+}
+
+function parse(token: string) {
+  if (token.length > maxTokenLength) throw guess(`the token is longer than ${maxTokenLength} bytes`)
+  if (isEncrypted(token)) throw guess('encrypted tokens are not supported; send a signed token (JWS)')
+  if (!isSigned(token)) throw guess('malformed token: a JWT has three parts')
+  const [head = '', body = ''] = token.split('.')
+  const { alg, kid, crit, cty, b64 } = partOf(head, 'header')
+  if (typeof alg !== 'string' || !(algorithms as readonly string[]).includes(alg))
+    throw guess(`the algorithm of the token is not allowed; use one of ${algorithms.join(', ')}`)
+  if (crit !== undefined || b64 !== undefined) throw guess('tokens with critical header extensions are not supported')
+  if (typeof cty === 'string' && /jwt$/i.test(cty)) throw guess('nested tokens are not supported')
+  if (kid !== undefined && typeof kid !== 'string') throw guess('malformed token: kid must be a string')
+  return { id: kid, algorithm: alg, claims: partOf(body, 'claims') }
+}
+
+/** A duplicate key is an error, because others may read the other value. */
+function partOf(part: string, what: string): JsonObject {
+  try {
+    const { value, duplicates } = decode(Buffer.from(part, 'base64url'), { maxValues, maxDepth })
+    if (isObject(value) && duplicates.length === 0) return value
+  } catch {}
+  throw guess(`malformed token: its ${what} must be a JSON object without duplicate keys`)
+}
+
+async function keyOf({ config, keys }: Issuer, id: string | undefined, algorithm: string): Promise<PublishedKey> {
+  try {
+    const key = await keys.keyFor(id, algorithm)
+    if (key) return key
+  } catch (error) {
+    if (!(error instanceof KeysUnavailable)) throw error
+    throw rejected(`the keys of issuer ${config.name} could not be fetched; retry later`)
+  }
+  throw guess(`the token is signed with a key that issuer ${config.name} does not publish`)
+}
+
+function checkAudience(aud: Json | undefined, { audiences, name }: IssuerConfig): void {
+  const given = typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud : []
+  if (given.some(one => typeof one === 'string' && audiences.includes(one))) return
+  throw rejected(`the token has none of the audiences that are configured for issuer ${name}`)
+}
+
+/** Returns the expiry in seconds. */
+function checkTimes({ exp, nbf = 0, iat = 0 }: JsonObject, now: number): number {
+  const seconds = now / 1000
+  if (typeof exp !== 'number') throw rejected('the token has no expiry (exp)')
+  if (typeof nbf !== 'number' || typeof iat !== 'number') throw rejected('nbf and iat of the token must be numbers')
+  if (exp + leeway <= seconds) throw rejected('the token has expired')
+  if (Math.max(nbf, iat) - leeway > seconds)
+    throw rejected('the token is not valid yet; check the clocks of the issuer and of this server')
+  return exp
+}
