@@ -46,7 +46,7 @@ async function checkKey(
   const administers = dependencies.authorize(request.caller, { verb: '*', target }).allowed
   const isIssued = !old || Boolean(next.spec?.key) || next.status?.digest !== old.status?.digest
   const write: KeyWrite = { kind, next, old, request, isIssued, administers }
-  // Such a token is issued for one job. What it leaves behind must end with it (D67).
+  // Such a token is issued for one job, and an access key would outlive it (D67).
   if (request.caller.issuer !== undefined)
     throw refusal(
       write,

@@ -22,7 +22,7 @@ export type TestIssuer = {
   sign(claims?: Claims, signing?: Signing): Promise<string>
   /** Publishes a new key that signs from now on. `keep`: the earlier keys stay published. */
   rotate(keep?: boolean): Promise<void>
-  /** What it answers instead of its documents; undefined: the documents. */
+  /** A response in place of its documents; undefined: the documents. */
   answer: { status?: number; discovery?: Claims; keys?: string } | undefined
   stop(): Promise<void>
   /** Listens again on the same port. */

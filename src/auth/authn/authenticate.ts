@@ -41,7 +41,8 @@ type Authentication = Authenticate & { readonly isCurrent: IsCurrent; readonly p
 export function authenticateWith(options: AuthenticateOptions): Authentication {
   const { keyIndex, teams, now, touch, machineTokens } = options
   const identities = new WeakMap<AccessKey, Identity>()
-  const digestOf = digests(options.digest)
+  const bearer = (header: string) => secretIn(header, machineTokens !== undefined)
+  const digestOf = digests(text => options.digest(bearer(text)))
   const authenticate: Authenticate = (authorization, quietly = false, connection) => {
     if (authorization === undefined) return undefined
     const found = digestOf(authorization, connection)
@@ -137,23 +138,26 @@ function notKnown(secret: string, removed: RemovedSecret | undefined) {
 }
 
 /** The last header of each connection with its digest, as long as the connection is open. */
-function digests(digest: AuthenticateOptions['digest']): (header: string, connection?: object) => string {
+function digests(digest: (header: string) => string): (header: string, connection?: object) => string {
   const known = new WeakMap<object, Map<string, string>>()
   return (header, connection) => {
     const last = connection && known.get(connection)
     // A map compares hashes. With several clients behind one proxy, the timing reveals nothing about another client's key.
     const there = last?.get(header)
     if (there !== undefined) return there
-    const made = digest(bearer(header))
+    const made = digest(header)
     if (connection) known.set(connection, new Map([[header, made]]))
     return made
   }
 }
 
-function bearer(header: string): string {
+/** `allowsTokens`: tokens of external issuers are longer than keys. */
+function secretIn(header: string, allowsTokens: boolean): string {
   const secret = header.slice(7).trim()
   const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
-  const longest = isBearer && isJwtLike(secret) ? maxTokenLength + 7 : 4096
+  const longest = allowsTokens && isBearer && isJwtLike(secret) ? maxTokenLength + 7 : 4096
+  // They are longer than keys, where there is much in their scope.
+  if (header.length > longest && isBearer && isTokenLike(secret)) throw misplacedToken()
   if (header.length > longest || !isBearer || secret === '' || secret.includes(' '))
     throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
   return secret

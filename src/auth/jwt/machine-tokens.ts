@@ -215,7 +215,7 @@ const isSameSource = (one: IssuerConfig, other: IssuerConfig) =>
 const hasAudience = ({ claims }: Entry, { config }: Issuer) =>
   [claims['aud']].flat().some(one => typeof one === 'string' && config.audiences.includes(one))
 
-/** What the caller is made of. */
+/** The parts of the caller, for comparison. */
 const identityIn = ({ issuer, ...user }: Entry['user']) => [user, issuer.config.name, issuer.config.scope]
 
 /** A User, as a key for the same name would be (D16): teams list it by name or group, and it owns what it creates. */
