@@ -5,7 +5,6 @@ import { type AdmissionDependencies, admissionsFor } from '../admission/admissio
 import { type GateDependencies, openGate } from '../admission/gate.ts'
 import type { Companion } from '../api/admission.ts'
 import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
-import { ApiError } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Document, Resources } from '../api/resources.ts'
@@ -46,6 +45,7 @@ import { openSealer, type SealContext, type SealError, type Sealer } from '../st
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { accessKeyLookups } from './access-key-lookups.ts'
+import { signCurrentWith } from './sign-current.ts'
 
 export type ApiServer = {
   readonly registry: Registry
@@ -256,20 +256,11 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     now,
     uuid: randomUUID,
   })
-  /**
-   * A revocation is as old as the start of its write. A token that was signed during the write would be younger, and valid although
-   * its key or team is not. So the token is handed out only if its caller is still the same after such writes.
-   */
-  const signCurrent: Issuer['sign'] = async (caller, wanted) => {
-    const signed = await issuer.sign(caller, wanted)
-    await registry.settled([OwnedAccessKey, Team])
-    if (authenticate.isCurrent(caller)) return signed
-    throw new ApiError(
-      409,
-      'Conflict',
-      'the access key or a team of its owner changed while the token was signed; retry',
-    )
-  }
+  const signCurrent = signCurrentWith({
+    issuer,
+    settled: () => registry.settled([OwnedAccessKey, Team]),
+    isCurrent: authenticate.isCurrent,
+  })
   const ready = Promise.all([keyIndex.ready, teams.ready, rbac.ready, signingKeys.ready])
     .then(() => first?.(internalClient))
     .then(() => repairBuiltIns(internalClient))

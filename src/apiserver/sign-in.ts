@@ -84,11 +84,11 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
       reloads({ result: 'success' })(1)
       log.info({ file, issuers: issuers.length }, 'auth config reloaded')
     } catch (error) {
-      if (!(error instanceof UsageError)) throw error
       // An invalid configuration may name a file that is missing, so it is followed too.
       files = [...new Set([...files, ...filesIn(file)])]
       reloads({ result: 'failure' })(1)
-      log.error({ file, problems: error.problems }, 'auth config reload failed, keeping previous')
+      const problems = error instanceof UsageError ? error.problems : [String(error)]
+      log.error({ file, problems }, 'auth config reload failed, keeping previous')
     }
   }
   const stopFollowing = followFiles({ files: () => files, changed: reload })

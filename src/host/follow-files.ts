@@ -28,10 +28,14 @@ export function followFiles({ files, changed, every = 1000 }: FollowOptions): ()
 }
 
 /** By time, size and inode, which also sees the swapped links of mounted secrets. */
-const stampOf = (files: readonly string[]): string =>
-  files
-    .map(file => {
-      const { mtimeMs, size, ino } = statSync(file, { throwIfNoEntry: false }) ?? {}
-      return `${file} ${mtimeMs}/${size}/${ino}`
-    })
-    .join('\n')
+const stampOf = (files: readonly string[]): string => files.map(file => `${file} ${stateOf(file)}`).join('\n')
+
+function stateOf(file: string): string {
+  try {
+    const { mtimeMs, size, ino } = statSync(file)
+    return `${mtimeMs}/${size}/${ino}`
+  } catch (error) {
+    // Missing, or a name that the system rejects.
+    return String((error as { readonly code?: unknown }).code)
+  }
+}

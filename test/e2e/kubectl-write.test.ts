@@ -130,7 +130,8 @@ await withEachKubectl(kubectl => {
       const { spec, status, metadata } = await k.json('get team observed --subresource=status')
       assert.equal(spec.displayName, 'A')
       assert.equal(metadata.generation, 1)
-      assert.deepEqual(status.conditions[0], { status: 'True', type: 'Tested' })
+      const tested = status.conditions.find((one: { type: string }) => one.type === 'Tested')
+      assert.deepEqual(tested, { status: 'True', type: 'Tested' })
     })
 
     test('replace writes, a stale resourceVersion conflicts, --force recreates the object', async () => {

@@ -225,7 +225,10 @@ describe('wrong documents of an issuer', () => {
       for (const [index, issuer] of issuers.entries())
         assert.match(
           await stage.outcome(await issuer.sign()),
-          new RegExp(`^401 the keys of issuer ci-${index} could not be fetched`),
+          // A key set without a usable key counts: the issuer withdrew its keys.
+          [3, 5].includes(index)
+            ? new RegExp(`^401 the token is signed with a key that issuer ci-${index} does not publish`)
+            : new RegExp(`^401 the keys of issuer ci-${index} could not be fetched`),
         )
     } finally {
       await stage.close()

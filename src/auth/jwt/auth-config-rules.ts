@@ -1,7 +1,7 @@
 // The rules of an auth.yaml beyond its schema: unique names and issuers, prefixes, URLs, scopes.
 
 import { X509Certificate } from 'node:crypto'
-import { type Finding, nameOf } from '../../api/config-shape.ts'
+import { type Finding, nameOf, withoutGaps } from '../../api/config-shape.ts'
 import { dnsLabel, isReservedName, qualifiedName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import { checkScope } from '../../kinds/scope-validation.ts'
@@ -17,7 +17,9 @@ const reservedEntryNames = ['system', 'platform']
 export const usernamePrefixOf = (entry: JwtEntry) => entry.claimMappings?.username?.prefix ?? `${entry.name}:`
 export const groupPrefixOf = (entry: JwtEntry) => entry.claimMappings?.groups?.prefix ?? `${entry.name}:`
 
-export function checkAuthRules({ jwt = [] }: PartialConfig): Finding[] {
+export function checkAuthRules(config: PartialConfig): Finding[] {
+  // A value of the wrong type leaves a gap, which the rules do not expect.
+  const jwt = (config.jwt ?? []).map(entry => entry && (withoutGaps(entry) as JwtEntry))
   const found = jwt.flatMap((entry, index) => (entry ? checkEntry(entry, ['jwt', index]) : []))
   if (jwt.length > maxIssuers)
     found.push({ at: ['jwt', maxIssuers], message: `jwt has more than ${maxIssuers} entries; remove some` })

@@ -104,8 +104,8 @@ function problemOf(error: unknown): ExpressionProblem {
 /** By code, because the message of the library may contain a claim. */
 function reasonOf(error: unknown): string {
   if (error instanceof CostError) return error.message
-  const { code, summary = '' } = error as LibraryError
-  if (code === 'no_such_key') return `the token lacks a claim that the expression reads (${summary})`
+  const { code } = error as LibraryError
+  if (code === 'no_such_key') return 'the token lacks a claim that the expression reads'
   return `the evaluation failed${code ? ` (${code})` : ''}`
 }
 

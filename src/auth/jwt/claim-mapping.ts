@@ -202,7 +202,7 @@ function usernameProblem(claims: JsonObject, { claim }: Source, { name, username
   if (claim === 'email' && own(claims, 'email_verified') !== true)
     return 'the e-mail address of the token is not verified (claim email_verified)'
   if (!isName(username, maxName))
-    return `the username has control characters or surrounding blanks, or more than ${maxName} characters`
+    return `the username has invisible characters or surrounding blanks, or more than ${maxName} characters`
   return isReservedName(username) ? 'the username starts with system: or platform:, which is reserved' : undefined
 }
 
@@ -210,9 +210,10 @@ function groupsProblem(given: readonly string[] | undefined, named: readonly str
   if (!given) return 'the groups of the token must be a string or a list of strings'
   if (given.length > maxGroups)
     return `the token has more than ${maxGroups} groups; send fewer, or map only those that are needed`
-  return named.every(group => isName(group, maxGroupName))
+  // Servers that receive impersonation headers split them at commas.
+  return named.every(group => isName(group, maxGroupName) && !group.includes(','))
     ? undefined
-    : `a group has control characters or surrounding blanks, or more than ${maxGroupName} characters`
+    : `a group has commas, invisible characters or surrounding blanks, or more than ${maxGroupName} characters`
 }
 
 /** undefined: not groups. */
@@ -223,6 +224,6 @@ function groupsOf(value: Json | undefined): readonly string[] | undefined {
   return (list as string[]).filter(one => one !== '')
 }
 
-/** A gateway sends names as headers, which cannot contain control characters or surrounding blanks. */
+/** Two names that look the same, or are the same as UTF-8, must not be two users. A gateway sends names as headers. */
 const isName = (text: string, most: number) =>
-  text.length <= most && !/[\x00-\x1f\x7f]/.test(text) && text.trim() === text
+  text.length <= most && text.isWellFormed() && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text) && text.trim() === text

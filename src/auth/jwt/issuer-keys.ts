@@ -40,6 +40,10 @@ const refreshEvery = 300_000
 const cooldown = 30_000
 const firstRetry = 1000
 const maxKeys = 100
+/** Without contact to the issuer, keys are used no longer than this. */
+const maxAge = 24 * 3600 * 1000
+/** A token with an unknown key waits no longer for a fetch. */
+const longestWait = 2000
 
 /** The algorithms of tokens: asymmetric ones only. */
 export const algorithms = [
@@ -81,6 +85,10 @@ export function openIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
       if (stopped) return
       failures++
       failed(error)
+      if (fetched !== undefined && now() - fetched > maxAge && keys.size > 0) {
+        keys = new Map()
+        withdrawn()
+      }
       next = retryAfter
       retryAfter = Math.min(retryAfter * 2, cooldown)
     }
@@ -107,10 +115,10 @@ export function openIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     async keyFor(id, algorithm) {
       const known = find(id, algorithm)
       if (known) return known
-      if (fetching) await fetching
+      if (fetching) await briefly(fetching)
       else if (fetched !== undefined && now() - missed >= cooldown) {
         missed = now()
-        await refresh()
+        await briefly(refresh())
       }
       const found = find(id, algorithm)
       if (!found && fetched === undefined) throw new KeysUnavailable()
@@ -129,6 +137,13 @@ export function openIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
   }
 }
 
+async function briefly(work: Promise<void>): Promise<void> {
+  const waiting = Promise.withResolvers<void>()
+  const timer = setTimeout(waiting.resolve, longestWait).unref()
+  await Promise.race([work, waiting.promise])
+  clearTimeout(timer)
+}
+
 async function fetchKeys(
   { url, discoveryURL, fetchJson }: IssuerKeysOptions,
   before: ReadonlyMap<string, PublishedKey>,
@@ -137,7 +152,10 @@ async function fetchKeys(
   const { issuer, jwks_uri: keysUrl } = isObject(metadata) ? metadata : {}
   if (issuer !== url)
     throw new Error(`${discoveryURL} describes another issuer; issuer.url must be equal to its field issuer`)
-  if (typeof keysUrl !== 'string' || urlProblem(keysUrl)) throw new Error(`the jwks_uri in ${discoveryURL} is invalid`)
+  // A remote issuer must not make the server send requests to its own host.
+  const isLocal = url.startsWith('http:')
+  if (typeof keysUrl !== 'string' || urlProblem(keysUrl) || (keysUrl.startsWith('http:') && !isLocal))
+    throw new Error(`the jwks_uri in ${discoveryURL} is invalid`)
   const set = await fetchJson(keysUrl)
   const list = isObject(set) && Array.isArray(set['keys']) ? (set['keys'] as Json[]) : undefined
   if (!list) throw new Error(`${keysUrl} is not a JSON Web Key Set`)
@@ -150,7 +168,7 @@ async function fetchKeys(
       if (key) found.set(stamp, key)
     }
   }
-  if (found.size === 0) throw new Error(`${keysUrl} contains no key for signatures that this server supports`)
+  // An empty set counts: the issuer withdrew all keys.
   return found
 }
 
