@@ -1,8 +1,8 @@
 // Checks the key ring at startup, raises an alarm for undecryptable values, and reloads a changed ring (D28).
 
 import { randomBytes } from 'node:crypto'
-import { statSync } from 'node:fs'
 import type { Logger } from 'pino'
+import { stampOf } from '../host/follow-files.ts'
 import { kinds } from '../kinds/index.ts'
 import { valueOfUnknownKey, wrongKeys } from '../registry/key-ring-check.ts'
 import { openReencryption } from '../registry/reencrypt.ts'
@@ -102,10 +102,4 @@ export function startReencryption({ apiServer, store, ring, read, metrics, log, 
       await reseal.stop()
     },
   }
-}
-
-/** Empty if the file does not exist. A ring that is being replaced is checked again. */
-function stampOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false })
-  return found ? `${found.mtimeMs}/${found.size}/${found.ino}` : ''
 }

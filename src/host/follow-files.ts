@@ -11,10 +11,10 @@ export type FollowOptions = {
 
 /** Returns a function that stops it. */
 export function followFiles({ files, changed, every = 1000 }: FollowOptions): () => void {
-  let used = stampOf(files())
+  let used = stampsOf(files())
   let last = used
   const timer = setInterval(() => {
-    const stamp = stampOf(files())
+    const stamp = stampsOf(files())
     // A file that is still being written is read after it stops changing.
     const isSettled = stamp === last
     last = stamp
@@ -22,20 +22,22 @@ export function followFiles({ files, changed, every = 1000 }: FollowOptions): ()
     used = stamp
     changed()
     // The new configuration may name other files.
-    used = last = stampOf(files())
+    used = last = stampsOf(files())
   }, every).unref()
   return () => clearInterval(timer)
 }
 
-/** By time, size and inode, which also sees the swapped links of mounted secrets. */
-const stampOf = (files: readonly string[]): string => files.map(file => `${file} ${stateOf(file)}`).join('\n')
+const stampsOf = (files: readonly string[]): string => files.map(file => `${file} ${stampOf(file)}`).join('\n')
 
-function stateOf(file: string): string {
+/** The stamp of a file that does not exist, or whose name the system rejects. */
+export const missing = 'is missing'
+
+/** By time, size and inode, which also detects the swapped links of mounted secrets. */
+export function stampOf(file: string): string {
   try {
     const { mtimeMs, size, ino } = statSync(file)
     return `${mtimeMs}/${size}/${ino}`
-  } catch (error) {
-    // Missing, or a name that the system rejects.
-    return String((error as { readonly code?: unknown }).code)
+  } catch {
+    return missing
   }
 }

@@ -15,15 +15,12 @@ export type MappedUser = {
   readonly extra: { readonly [key: string]: readonly string[] }
 }
 
-/** One check and its result, for explanations. */
-export type Verdict = { readonly check: string; readonly passed: boolean; readonly message?: string }
-
 /** Why the claims of a verified token are rejected. The message contains no claim. */
 export class MappingError extends Error {}
 
 export type Mapping = {
-  /** Throws MappingError. `verdicts`: receives the result of each rule. */
-  map(claims: JsonObject, verdicts?: Verdict[]): MappedUser & { readonly droppedGroups: number }
+  /** Throws MappingError. */
+  map(claims: JsonObject): MappedUser & { readonly droppedGroups: number }
 }
 
 const maxGroups = 200
@@ -71,19 +68,17 @@ export function compileMapping(entry: JwtEntry, at: At, findings: Finding[]): Ma
   })
   const prefixes = { username: usernamePrefixOf(entry), groups: groupPrefixOf(entry) }
   return {
-    map(claims, verdicts) {
+    map(claims) {
       const values = celValue(claims)
-      const note = (check: string, work: () => string | undefined) => {
-        const message = work()
-        verdicts?.push({ check, passed: message === undefined, ...(message === undefined ? {} : { message }) })
-        if (message !== undefined) throw new MappingError(message)
+      const refuse = (problem: string | undefined) => {
+        if (problem !== undefined) throw new MappingError(problem)
       }
-      for (const rule of rules) note(rule.name, () => rule.check(claims, values))
+      for (const rule of rules) refuse(rule.check(claims, values))
       const user = toUser(claims, values, { entry, sources, extras, prefixes })
-      note('claimMappings', () => user.problem)
+      refuse(user.problem)
       const variable = { ...user.user, uid: user.user.uid ?? '', extra: new Map(Object.entries(user.user.extra)) }
       for (const { name, message, holds } of users)
-        note(name, () => (run(name, () => holds?.evaluate(variable)) === true ? undefined : message))
+        refuse(run(name, () => holds?.evaluate(variable)) === true ? undefined : message)
       return { ...user.user, droppedGroups: user.droppedGroups }
     },
   }

@@ -85,8 +85,8 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
       const found = await verifyJwt(token, {
         issuerOf: url => issuers.get(url),
         now,
-        passed: (_, issuer) => {
-          if (issuer) name = issuer.config.name
+        named: ({ config }) => {
+          name = config.name
         },
       })
       if (before !== generation) return await verify(token, digest)

@@ -1,8 +1,8 @@
 // Reloads the configuration of a gateway when its files change. An invalid configuration changes nothing and is reported.
 
-import { statSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { UsageError } from '../../host/command.ts'
+import { missing, stampOf } from '../../host/follow-files.ts'
 import type { Setup } from '../gateway.ts'
 import type { SetupLoader } from './load.ts'
 import type { Change, Renewal } from './reload-transaction.ts'
@@ -169,7 +169,6 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
 }
 
 type Stamps = ReadonlyMap<string, string>
-const missing = 'is missing'
 
 const stampsOf = (files: readonly string[]): Stamps => new Map(files.map(file => [file, stampOf(file)]))
 
@@ -183,13 +182,3 @@ const settledStamps = (stamps: Stamps, files: readonly string[]): Stamps =>
       .map(file => [file, stamps.get(file)])
       .map(([file = '', stamp = missing]) => [file, stamp === missing ? stampOf(file) : stamp]),
   )
-
-/** By time, size and inode, which also detects the swapped links of mounted secrets. */
-function stampOf(file: string): string {
-  try {
-    const { mtimeMs, size, ino } = statSync(file)
-    return `${mtimeMs}/${size}/${ino}`
-  } catch {
-    return missing
-  }
-}
