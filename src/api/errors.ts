@@ -168,10 +168,14 @@ const fieldError = (reason: string, text: string) => (field: string, message: st
 })
 /** Formats a value for a message. Cuts long values, which would otherwise repeat a large body several times. */
 function shown(value: unknown): string {
+  if (typeof value === 'string' && value.length > maxShown)
+    return cut(JSON.stringify(value.slice(0, maxShown)), value.length)
   return cut(value === undefined ? 'null' : JSON.stringify(value))
 }
-export const cut = (text: string): string =>
-  text.length > 512 ? `${text.slice(0, 512)}… (${text.length} characters)` : text
+const maxShown = 512
+/** `length`: of the text before any earlier cut. */
+export const cut = (text: string, length = text.length): string =>
+  length > maxShown ? `${text.slice(0, maxShown)}… (${length} characters)` : text
 export const required = fieldError('FieldValueRequired', 'Required value')
 export const fieldForbidden = fieldError('FieldValueForbidden', 'Forbidden')
 export const invalidValue = (field: string, value: unknown, message: string): FieldError => ({
@@ -223,7 +227,7 @@ export function invalid(
   name: string,
   errors: readonly FieldError[],
 ): ApiError {
-  const listed = errors.slice(0, maxErrors)
+  const listed = errors.slice(0, maxErrors).map(shortened)
   const texts = [...new Set(listed.map(error => `${error.field}: ${error.message}`))]
   if (isEnough(errors)) texts.push(`and more than ${maxErrors} errors`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
@@ -231,6 +235,13 @@ export function invalid(
     details: { ...(name ? { name: name.slice(0, 512) } : {}), group: of.group, kind: of.kind, causes: listed },
   })
 }
+
+/** Some messages quote names of any length, which would otherwise repeat a large body. */
+function shortened(error: FieldError): FieldError {
+  const { message } = error
+  return message.length > maxMessage ? { ...error, message: `${message.slice(0, maxMessage)}…` } : error
+}
+const maxMessage = 4096
 
 /** Kubernetes reports invalid query options on the options object. */
 export const invalidOptions = (

@@ -18,10 +18,10 @@ export class DecodeError extends Error {
 }
 
 export type Reading = { readonly value: Json; readonly duplicates: string[] }
-/** `maxValues`: the maximum number of values at all depths. */
-export type ReadOptions = { readonly maxDepth?: number; readonly maxValues?: number }
+/** `maxValues` and `maxKeys`: the maximum number of values, and of keys of maps, at all depths. */
+export type ReadOptions = { readonly maxDepth?: number; readonly maxValues?: number; readonly maxKeys?: number }
 
-/** The text has more than `maxValues` values. */
+/** The text has more than `maxValues` values or `maxKeys` keys. */
 export class TooManyValues extends DecodeError {}
 
 export const MAX_DEPTH = 100
@@ -46,8 +46,9 @@ export function numberProblem(value: number, isInteger: boolean): string | undef
 
 /** Throws DecodeError. The last of several duplicate keys wins, and `duplicates` has its path: `spec.users[0].name`. */
 export function readJson(text: string, options: ReadOptions = {}): Reading {
-  const { maxDepth = MAX_DEPTH, maxValues = Number.POSITIVE_INFINITY } = options
+  const { maxDepth = MAX_DEPTH, maxValues = Number.POSITIVE_INFINITY, maxKeys = Number.POSITIVE_INFINITY } = options
   let values = 0
+  let allKeys = 0
   const end = text.length
   const path: (string | number)[] = []
   const duplicates = new Set<string>()
@@ -99,6 +100,7 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     for (;;) {
       if (next() !== 34) fail(`expected a key in double quotes, ${found()}`, at)
       const key = readString()
+      if (++allKeys > maxKeys) throw new TooManyValues(`more than ${maxKeys} keys`, 1, at + 1)
       path[depth - 1] = key
       if (next() !== 58) fail(`expected ':' after a key, ${found()}`, at)
       at++

@@ -21,6 +21,7 @@ import {
   type Reading,
   type ReadOptions,
   readJson,
+  TooManyValues,
 } from './json-reader.ts'
 import { type Draft, emptyMap, type Json } from './object.ts'
 
@@ -31,8 +32,11 @@ const MAX_DOCUMENTS = 16
 // minute. With these, the worst document takes less than 50 ms (D36, D72).
 const MAX_TOKENS = 10_000
 const MAX_LINES = 10_000
-/** The library decodes escapes in double quotes one by one. */
-const MAX_CHARACTERS = 1024 * 1024
+/** The library reads double quotes and plain text character by character. */
+const MAX_CHARACTERS = 768 * 1024
+/** Longer integers are beyond any number of JSON, and the time to convert one is quadratic. */
+const MAX_DIGITS = 400
+const INTEGER = /^[-+]?(?:0x[\da-fA-F]+|0o[0-7]+|\d+)$/
 const MAX_DIRECTIVES = 16
 const MAX_SHOWN_KEY = 253
 const CORE_TAG = /^tag:yaml\.org,2002:(?:str|int|float|bool|null|map|seq)$/
@@ -58,7 +62,7 @@ function problemOf({ code, message }: YAMLError): string {
   return `expected '${close}': the '${OPEN[close]}' above is not closed, or what is inside it is not indented`
 }
 
-type Anchor = { value: Json; node: unknown; measured?: { size: number; height: number } }
+type Anchor = { value: Json; node: unknown; measured?: Measured }
 
 /** Lines and columns start at 1. */
 export type Repeated = { readonly line: number; readonly column: number; readonly message: string }
@@ -69,7 +73,7 @@ export type YamlReading = Reading & {
 
 /** Throws DecodeError. `duplicates` has the messages of Kubernetes. The last duplicate key wins. */
 export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
-  const maxDepth = options.maxDepth ?? MAX_DEPTH
+  const { maxDepth = MAX_DEPTH, maxValues = Number.POSITIVE_INFINITY, maxKeys = Number.POSITIVE_INFINITY } = options
   const json = tryJson(text, options)
   if (json !== undefined) return { ...json, repeated: [] }
   if (text.length > MAX_CHARACTERS)
@@ -80,6 +84,9 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
   const repeated: Repeated[] = []
   const anchors = new Map<string, Anchor>()
   let expanded = 0
+  // The limit of tokens keeps the document itself below both. Only aliases exceed them.
+  let values = 0
+  let keys = 0
 
   function fail(problem: string, node: unknown): never {
     throw decodeErrorAt(problem, text, startOf(node))
@@ -131,7 +138,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
     const value = node.value
     if (typeof value === 'bigint' || typeof value === 'number') {
       const number = Number(value)
-      const rounded = typeof value === 'bigint' && BigInt(number) !== value
+      const rounded = typeof value === 'bigint' && Number.isFinite(number) && BigInt(number) !== value
       const problem = numberProblem(rounded ? number * 2 : number, typeof value === 'bigint')
       if (problem !== undefined) fail(Number.isNaN(number) ? 'expected a number, found NaN' : problem, node)
       return number === 0 ? 0 : number
@@ -146,6 +153,10 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
     anchor.measured ??= measure(anchor.value, MAX_EXPANDED)
     expanded += anchor.measured.size
     if (expanded > MAX_EXPANDED) fail('the aliases expand to more than 3 MiB', alias)
+    values += anchor.measured.values
+    keys += anchor.measured.keys
+    if (values > maxValues) throw new TooManyValues(`more than ${maxValues} values`, 1, 1)
+    if (keys > maxKeys) throw new TooManyValues(`more than ${maxKeys} keys`, 1, 1)
     if (depth + anchor.measured.height > maxDepth) fail(`nested deeper than ${maxDepth}`, alias)
     return anchor.value
   }
@@ -162,7 +173,7 @@ function tryJson(text: string, options: ReadOptions): Reading | undefined {
     const reading = readJson(text, options)
     return reading.duplicates.length === 0 ? reading : undefined
   } catch (error) {
-    if (error instanceof DecodeError) return undefined
+    if (error instanceof DecodeError && !(error instanceof TooManyValues)) return undefined
     throw error
   }
 }
@@ -204,6 +215,8 @@ function* parseTokens(text: string, maxDepth: number) {
     if (++tokens > MAX_TOKENS) {
       throw decodeErrorAt(`more than ${MAX_TOKENS} YAML tokens: send JSON instead`, text, parser.offset)
     }
+    if (lexeme.length > MAX_DIGITS && INTEGER.test(lexeme))
+      throw decodeErrorAt('this number is too large', text, parser.offset)
     for (const token of parser.next(lexeme)) {
       if (token.type === 'error') throw decodeErrorAt('this is not valid YAML', text, token.offset)
       if (token.type === 'directive' && ++directives > MAX_DIRECTIVES) {
@@ -217,19 +230,24 @@ function* parseTokens(text: string, maxDepth: number) {
   yield* parser.end()
 }
 
+type Measured = { readonly size: number; readonly height: number; readonly values: number; readonly keys: number }
+
 /** The size and depth of the output. Stops above the limit, because aliases multiply. */
-function measure(value: Json, limit: number): { size: number; height: number } {
-  if (typeof value === 'string') return { size: value.length + 3, height: 0 }
-  if (typeof value !== 'object' || value === null) return { size: 8, height: 0 }
-  let size = 2
-  let height = 0
-  for (const [key, member] of Object.entries(value)) {
+function measure(value: Json, limit: number): Measured {
+  if (typeof value === 'string') return { size: value.length + 3, height: 0, values: 1, keys: 0 }
+  if (typeof value !== 'object' || value === null) return { size: 8, height: 0, values: 1, keys: 0 }
+  let [size, height, values] = [2, 0, 1]
+  const members = Object.entries(value)
+  let keys = Array.isArray(value) ? 0 : members.length
+  for (const [key, member] of members) {
     const inner = measure(member as Json, limit - size)
     size += inner.size + key.length + 3
     height = Math.max(height, inner.height)
+    values += inner.values
+    keys += inner.keys
     if (size > limit) break
   }
-  return { size, height: height + 1 }
+  return { size, height: height + 1, values, keys }
 }
 
 function startOf(node: unknown): number {

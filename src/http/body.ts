@@ -11,6 +11,8 @@ import { readProtobuf } from './protobuf.ts'
 const limit = 3 * 1024 * 1024
 /** Many small values cost more than their bytes: reading and checking them holds up others (D72). */
 const maxValues = 50_000
+/** A new key of a map costs several times as much as other values. No schema needs as many. */
+const maxKeys = 25_000
 /** Bytes of a body that take some milliseconds to parse. */
 const large = 64 * 1024
 const nothing = Buffer.alloc(0)
@@ -92,7 +94,7 @@ async function counted(parser: (bytes: Buffer) => Body | Promise<Body>, bytes: B
     return await parser(bytes)
   } catch (error) {
     if (!(error instanceof TooManyValues)) throw error
-    throw tooLarge(`Request entity too large: it contains more than ${maxValues} values`)
+    throw tooLarge(`Request entity too large: it contains ${error.problem}`)
   }
 }
 
@@ -101,8 +103,8 @@ async function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Prom
   if (bytes.length === 0) return { value: undefined, duplicates: [] }
   try {
     return format === 'json'
-      ? decode(bytes, { maxValues })
-      : (await import('../api/yaml-codec.ts')).decodeYaml(bytes, { maxValues })
+      ? decode(bytes, { maxValues, maxKeys })
+      : (await import('../api/yaml-codec.ts')).decodeYaml(bytes, { maxValues, maxKeys })
   } catch (error) {
     throw error instanceof DecodeError && !(error instanceof TooManyValues)
       ? badRequest(`the object provided is unrecognized (must be of type ${what}): ${error.message}`)

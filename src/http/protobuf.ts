@@ -96,7 +96,7 @@ const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00])
 /** The object inside a Kubernetes protobuf envelope, as if it had come as JSON. Throws TooManyValues beyond `maxValues`. */
 export function readProtobuf(bytes: Buffer, maxValues: number): Json {
   if (!bytes.subarray(0, magic.length).equals(magic)) throw broken('it does not start with k8s\\0')
-  const reader: Reader = { bytes, at: magic.length, left: maxValues }
+  const reader: Reader = { bytes, at: magic.length, maxValues, left: maxValues }
   const { type, raw } = readMessage(reader, bytes.length, envelope) as {
     type?: { apiVersion?: string; kind?: string }
     raw?: Part
@@ -109,7 +109,7 @@ export function readProtobuf(bytes: Buffer, maxValues: number): Json {
 }
 
 /** Reads in place: a Buffer for every field would cost more than the rest. `left`: how many more values the body may hold. */
-type Reader = { readonly bytes: Buffer; at: number; left: number }
+type Reader = { readonly bytes: Buffer; readonly maxValues: number; at: number; left: number }
 /** A field that is read later. */
 type Part = { readonly start: number; readonly end: number }
 
@@ -126,7 +126,7 @@ function readMessage(reader: Reader, end: number, shape: Shape): { [key: string]
       const length = readVarint(reader, end)
       const next = reader.at + length
       if (next > end) throw broken('a field is longer than the message')
-      if (--reader.left < 0) throw new TooManyValues('too many values', 1, reader.at)
+      if (--reader.left < 0) throw new TooManyValues(`more than ${reader.maxValues} values`, 1, reader.at)
       if (known) put(out, known[0], known[1], reader, next)
       reader.at = next
     } else if (wire === 1 || wire === 5) {

@@ -48,6 +48,52 @@ describe('limits of one request', () => {
       assert.match(text, /must have at most 250 items/)
     })
 
+  test('a body has at most 25,000 keys of maps', async () => {
+    const labels = (count: number) => Object.fromEntries(many(count, at => [`k${at}`, 'v']))
+    // `metadata`, `name` and `labels` are keys, too.
+    const object = (count: number) => ({ metadata: { name: 'wide', labels: labels(count - 3) } })
+    for (const type of ['application/json', 'application/yaml']) {
+      const within = await ask('POST', `${ours}/teams`, object(25_000), type)
+      assert.match(within.text, /metadata\.labels: Too many: 24997: must have at most 250 items/)
+      const beyond = await ask('POST', `${ours}/teams`, object(25_001), type)
+      assert.equal(beyond.code, 413)
+      assert.match(beyond.text, /more than 25000 keys/)
+    }
+  })
+
+  test('aliases of YAML count toward the values and keys of a body', async () => {
+    const send = (body: string) => {
+      const headers = { authorization: `Bearer ${system.adminKey}`, 'content-type': 'application/yaml' }
+      return system.ask({ method: 'POST', url: `${ours}/teams`, headers, body })
+    }
+    const list = (item: string, count: number) => `[${many(count, () => item).join(', ')}]`
+    const values = await send(`metadata: {name: aliased}\nspec:\n  a: &a ${list('0', 1000)}\n  b: ${list('*a', 60)}\n`)
+    assert.equal(values.code, 413, values.text)
+    assert.match(values.text, /more than 50000 values/)
+    const map = `{${many(500, at => `k${at}: 0`).join(', ')}}`
+    const keys = await send(`metadata: {name: aliased}\nspec:\n  a: &a ${map}\n  b: ${list('*a', 60)}\n`)
+    assert.equal(keys.code, 413, keys.text)
+    assert.match(keys.text, /more than 25000 keys/)
+  })
+
+  test('YAML has at most 768 KiB, and no number of more than 400 digits', async () => {
+    const send = (body: string) => {
+      const headers = { authorization: `Bearer ${system.adminKey}`, 'content-type': 'application/yaml' }
+      return system.ask({ method: 'POST', url: `${ours}/teams?dryRun=All`, headers, body })
+    }
+    const team = (description: string) => `metadata: {name: yaml}\nspec:\n  description: ${description}\n`
+    assert.equal((await send(team('x'.repeat(767 * 1024)))).code, 201)
+    const large = await send(team('x'.repeat(768 * 1024)))
+    assert.equal(large.code, 400)
+    assert.match(large.text, /more than 786432 characters of YAML: send JSON instead/)
+    for (const digits of ['1'.repeat(700_000), '1'.repeat(401), `-${'1'.repeat(401)}`, `0x${'f'.repeat(401)}`]) {
+      const { code, text } = await send(team(digits))
+      assert.equal(code, 400, text)
+      assert.match(text, /line 3, column 16: this number is too large/)
+    }
+    assert.equal((await send(team(`'${'1'.repeat(401)}'`))).code, 201)
+  })
+
   test('a JSON Patch has at most 10,000 operations and 60,000 path segments', async () => {
     await ask('POST', `${ours}/teams`, { metadata: { name: 'patched' }, spec: { description: 'x' } })
     const patch = (count: number, path: string) =>

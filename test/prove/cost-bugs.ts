@@ -11,6 +11,7 @@ const edit = (file: string, from: string, to: string): Edit => ({ file, from, to
 const withoutLimits: readonly Edit[] = [
   edit('api/schema.ts', 'const defaultMaxItems = 250', 'const defaultMaxItems = 1_000_000'),
   edit('http/body.ts', 'const maxValues = 50_000', 'const maxValues = 10_000_000'),
+  edit('http/body.ts', 'const maxKeys = 25_000', 'const maxKeys = 10_000_000'),
   edit('registry/object-codec.ts', 'if (size > maxSize && ', 'if (false && '),
 ]
 const comparingScopes: readonly Edit[] = [

@@ -12,8 +12,17 @@ const roles = '/kubernetes/management/apis/rbac.authorization.k8s.io/v1/clusterr
 const many = <T>(count: number, make: (at: number) => T) =>
   Array.from({ length: Math.floor(count) }, (_, at) => make(at))
 const deep = (levels: number, inside: string) => `${'{"a":'.repeat(levels)}${inside}${'}'.repeat(levels)}`
+const mapOf = (keys: number) => JSON.stringify(Object.fromEntries(many(keys, at => [`k${at}`, 0])))
 const pointer = (levels: number) => '/a'.repeat(levels)
-const limits = { values: 45_000, bytes: 3_000_000, operations: 9_900, levels: 96, segments: 59_000 }
+const limits = {
+  values: 45_000,
+  keys: 24_000,
+  bytes: 3_000_000,
+  yaml: 780_000,
+  operations: 9_900,
+  levels: 96,
+  segments: 59_000,
+}
 /** This many operations with deep pointers are within the limit of segments. */
 const deepOperations = limits.segments / (limits.levels + 2)
 
@@ -21,10 +30,13 @@ const deepOperations = limits.segments / (limits.levels + 2)
 const texts: { readonly [what: string]: (share: number) => string } = {
   'a list of small values': share => JSON.stringify(many(limits.values * share, () => 0)),
   'far more small values than a body may hold': share => JSON.stringify(many(1_400_000 * share, () => 0)),
-  'a map of many keys': share => JSON.stringify(Object.fromEntries(many(limits.values * share, at => [`k${at}`, 0]))),
-  'many maps inside of each other': share => `[${many((limits.values / 90) * share, () => deep(90, '0')).join(',')}]`,
+  'a map of many keys': share => mapOf(limits.keys * share),
+  'far more keys than a body may hold': share => mapOf(200_000 * share),
+  'many maps with different keys': share =>
+    JSON.stringify(many((limits.keys / 4) * share, at => Object.fromEntries(many(4, key => [`k${at}-${key}`, 0])))),
+  'many maps inside of each other': share => `[${many((limits.keys / 90) * share, () => deep(90, '0')).join(',')}]`,
   'many empty maps': share => JSON.stringify(many(limits.values * share, () => ({}))),
-  'the same key again and again': share => `{${many(limits.values * share, () => '"key":0').join(',')}}`,
+  'the same key again and again': share => `{${many(limits.keys * share, () => '"key":0').join(',')}}`,
   'long keys, each twice': share => {
     const key = (at: number) => `"${at}${'k'.repeat(1000)}":0`
     return `{${many((limits.bytes / 2100) * share, at => `${key(at)},${key(at)}`).join(',')}}`
@@ -35,6 +47,21 @@ const texts: { readonly [what: string]: (share: number) => string } = {
   'long numbers': share => `[${many((limits.bytes / 60) * share, () => `0.${'1'.repeat(56)}`).join(',')}]`,
   'a text that is not ASCII': share => JSON.stringify('ü€'.repeat((limits.bytes / 5) * share)),
   'white space': share => `${' '.repeat(limits.bytes * share)}0`,
+}
+
+/** Values that only YAML has. */
+const yamlTexts: { readonly [what: string]: (share: number) => string } = {
+  'a plain text': share => 'x'.repeat(limits.yaml * share),
+  'plain words': share => 'x '.repeat((limits.yaml / 2) * share),
+  'a plain text of many lines': share => `${'x'.repeat(75)}\n    `.repeat((limits.yaml / 81) * share),
+  'a text in double quotes': share => `"${'x'.repeat(limits.yaml * share)}"`,
+  'escapes in double quotes': share => `"${'\\u0001'.repeat((limits.yaml / 6) * share)}"`,
+  'quotes in single quotes': share => `'${"''".repeat((limits.yaml / 2) * share)}'`,
+  'a long number': share => '1'.repeat(limits.yaml * share),
+  'a long fraction': share => `0.${'1'.repeat(limits.yaml * share)}`,
+  'a block of lines': share => `|\n${'    text\n'.repeat((limits.yaml / 79) * share)}`,
+  'many aliases': share =>
+    `\n    - &a [${many(480, () => '0').join(', ')}]\n${many(90 * share, () => '    - *a\n').join('')}`,
 }
 
 const patches: { readonly [what: string]: (share: number) => Json } = {
@@ -152,6 +179,17 @@ export const shapes: readonly Shape[] = [
         body: `{"apiVersion":"management.platform.sh/v1","kind":"Team","metadata":{"name":"cost-target"},"spec":{"unknown":${value}}}`,
       }),
     }).map(([way, request]): Shape => ({ what: `${what} by ${way}`, make: share => request(text(share)) })),
+  ),
+  ...Object.entries(yamlTexts).map(
+    ([what, text]): Shape => ({
+      what: `${what} by create by YAML`,
+      make: share => ({
+        method: 'POST',
+        url: `${teams}?dryRun=All`,
+        type: 'application/yaml',
+        body: `metadata: {name: cost-new}\nspec:\n  description: ${text(share)}\n`,
+      }),
+    }),
   ),
   ...Object.entries(patches).map(
     ([what, make]): Shape => ({

@@ -17,9 +17,10 @@ export type Stretch = {
 
 /** A text has no limit of its own, but a stored object has one (D72). */
 const longestText = 1_000_000
-/** Below the limits of a body (3 MiB, 50,000 values), because the rest of the object counts, too. */
+/** Below the limits of a body (3 MiB, 50,000 values, 25,000 keys), because the rest of the object counts, too. */
 const bodyCharacters = 3_000_000
 const bodyValues = 45_000
+const bodyKeys = 24_000
 const skipped = new Set(['apiVersion', 'kind', 'metadata.name', 'metadata.namespace', 'status'])
 
 export function stretches(kind: Kind): Stretch[] {
@@ -36,16 +37,21 @@ type Place = { readonly path: readonly string[]; readonly most: number; readonly
 
 function fitting(value: (count: number) => Json): number {
   const sample = value(100)
-  const perItem = valuesIn(sample) / 100
-  return typeof sample === 'string'
-    ? bodyCharacters
-    : Math.floor(Math.min(bodyValues / perItem, (bodyCharacters / JSON.stringify(sample).length) * 80))
+  if (typeof sample === 'string') return bodyCharacters
+  const { values, keys } = countIn(sample)
+  const characters = JSON.stringify(sample).length
+  return Math.floor(100 * Math.min(bodyValues / values, bodyKeys / keys, (bodyCharacters / characters) * 0.8))
 }
 
-const valuesIn = (value: Json): number =>
-  typeof value === 'object' && value !== null
-    ? Object.values(value).reduce((sum: number, one) => sum + valuesIn(one as Json), 1)
-    : 1
+function countIn(value: Json): { readonly values: number; readonly keys: number } {
+  if (typeof value !== 'object' || value === null) return { values: 1, keys: 0 }
+  const inside = Object.values(value).map(one => countIn(one as Json))
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
+  return {
+    values: 1 + sum(inside.map(one => one.values)),
+    keys: (Array.isArray(value) ? 0 : inside.length) + sum(inside.map(one => one.keys)),
+  }
+}
 
 function* places(schema: Schema, path: readonly string[]): Generator<Place> {
   if (skipped.has(path.join('.')) || schema['x-internal']) return
