@@ -18,7 +18,7 @@ export const version = struct('Version of the data and its author.', {
   key: text('Name of the access key that the author used.'),
   time: time('Time of the change.'),
   restored: integer('The earlier version whose data this version restored. Absent if the data is new.'),
-  changed: list(text(''), `Keys that differ from the previous version, at most ${maxNamed}.`),
+  changed: list(text(''), `Keys that differ from the previous version, at most ${maxNamed}.`, { maxItems: maxNamed }),
 })
 export type Version = Static<typeof version>
 

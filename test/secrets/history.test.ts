@@ -206,6 +206,23 @@ describe('the history of a secret', () => {
     await refused(admin.ask('GET', `${own}/pure/history/1`), 404, /version 1 not found/)
   })
 
+  test('a secret whose version changed 1,000 keys can be replaced and applied', async () => {
+    const data = Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`k${at}`, base64('same')]))
+    await make('wide', data)
+    const read = await must(admin.ask('GET', `${secrets()}/wide`))
+    assert.equal(read.status.version.changed.length, 1000)
+    await must(admin.ask('PUT', `${secrets()}/wide`, { ...read, spec: { ...read.spec, displayName: 'replaced' } }))
+    const { apiVersion, kind } = read
+    await must(
+      admin.ask(
+        'PATCH',
+        `${secrets()}/wide?fieldManager=test`,
+        { apiVersion, kind, metadata: { name: 'wide' }, spec: { description: 'applied' } },
+        { 'content-type': 'application/apply-patch+yaml' },
+      ),
+    )
+  })
+
   test('a dry run stores nothing', async () => {
     await make('dry', { a: base64('1') })
     await must(admin.ask('PATCH', `${secrets()}/dry?dryRun=All`, { spec: { data: { a: base64('2') } } }, merge))
