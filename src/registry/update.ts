@@ -22,6 +22,7 @@ import { admit, observed } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { type DecodedObject, decodeObject } from './decode.ts'
+import { limitApplied, limitSent } from './managed-fields-limit.ts'
 import { nextMetadata } from './metadata.ts'
 import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { checkNamedByPath } from './request-path.ts'
@@ -121,6 +122,8 @@ async function settle(
   options: WriteOptions,
 ): Promise<Admitted> {
   const ofStatus = options.subresource === 'status'
+  if (requested.managedFields) limitApplied(kind, old.metadata, requested.managedFields)
+  else if (!ofStatus) limitSent(kind, old.metadata, requested.object.metadata.managedFields)
   const merged = ofStatus
     ? withStatusOf(old, requested.object)
     : carryOver(

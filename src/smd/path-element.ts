@@ -76,49 +76,66 @@ export function printPath(path: readonly PathElement[]): string {
   return path.map(printElement).join('')
 }
 
-/** Sorts elements in the order of FieldsV1. */
+/** Sorts elements in the order of FieldsV1: fields, then keys, then values, then indexes. */
 export function sortElements(elements: Iterable<PathElement>): PathElement[] {
   const list = [...elements]
   // Most sets contain only fields, which sort as strings.
-  return list.every(element => element.startsWith('f')) ? list.sort() : list.sort(compareElements)
+  if (list.every(element => element.startsWith('f'))) return list.sort()
+  // Each element is parsed once, because a sort compares it many times.
+  return list
+    .map(sortableOf)
+    .sort(compareElements)
+    .map(({ element }) => element)
 }
 
-/** Fields, then keys, then values, then indexes. */
-function compareElements(a: PathElement, b: PathElement): number {
-  if (a === b) return 0
-  if (a.charCodeAt(0) !== b.charCodeAt(0)) return KINDS.indexOf(a[0]!) - KINDS.indexOf(b[0]!)
-  if (a.startsWith('f')) return a < b ? -1 : 1
-  // Strings without escapes sort as spelled, except for the closing quote, which would sort before some letters.
-  if (a.startsWith('v:"') && b.startsWith('v:"') && !a.includes('\\') && !b.includes('\\')) {
-    return a.slice(0, -1) < b.slice(0, -1) ? -1 : 1
-  }
-  const left: Json = JSON.parse(a.slice(2))
-  const right: Json = JSON.parse(b.slice(2))
-  return isObject(left) && isObject(right) ? compareKeys(left, right) : compareValues(left, right)
+type Sortable = {
+  readonly element: PathElement
+  readonly kind: number
+  readonly name: string
+  readonly values: readonly SortableValue[]
+}
+/** `text`: of anything but a number. `name`: the key of the value in an element of keys. */
+type SortableValue = {
+  readonly name: string
+  readonly rank: number
+  readonly number: number
+  readonly text: string
 }
 
-function compareKeys(a: JsonObject, b: JsonObject): number {
-  const left = Object.entries(a)
-  const right = Object.entries(b)
-  for (const [index, [name, value]] of left.entries()) {
-    const other = right[index]
+const NO_VALUES: readonly SortableValue[] = []
+
+function sortableOf(element: PathElement): Sortable {
+  const kind = KINDS.indexOf(element[0] as string)
+  if (kind === 0) return { element, kind, name: element, values: NO_VALUES }
+  const value: Json = PLAIN_VALUE.test(element) ? element.slice(3, -1) : JSON.parse(element.slice(2))
+  const values = isObject(value)
+    ? Object.entries(value).map(([name, one]) => sortableValue(name, one))
+    : [sortableValue('', value)]
+  return { element, kind, name: '', values }
+}
+
+function sortableValue(name: string, value: Json): SortableValue {
+  const rank = ['number', 'string', 'boolean'].indexOf(typeof value)
+  const number = typeof value === 'number' ? value : 0
+  const text = typeof value === 'string' ? value : rank === 0 ? '' : JSON.stringify(value)
+  return { name, rank: rank === -1 ? 3 : rank, number, text }
+}
+
+function compareElements(a: Sortable, b: Sortable): number {
+  if (a.kind !== b.kind) return a.kind - b.kind
+  if (a.kind === 0) return compareTexts(a.name, b.name)
+  for (const [index, value] of a.values.entries()) {
+    const other = b.values[index]
     if (other === undefined) return 1
-    if (name !== other[0]) return name < other[0] ? -1 : 1
-    const order = compareValues(value, other[1])
+    const order = compareTexts(value.name, other.name) || compareValues(value, other)
     if (order !== 0) return order
   }
-  return left.length - right.length
+  return a.values.length - b.values.length
 }
 
-function compareValues(a: Json, b: Json): number {
-  const rank = valueRank(a) - valueRank(b)
-  if (rank !== 0) return rank
-  if (typeof a === 'number' && typeof b === 'number') return a - b
-  const [left, right] = typeof a === 'string' && typeof b === 'string' ? [a, b] : [JSON.stringify(a), JSON.stringify(b)]
-  return left < right ? -1 : Number(left > right)
-}
+const compareValues = (a: SortableValue, b: SortableValue): number =>
+  a.rank - b.rank || a.number - b.number || compareTexts(a.text, b.text)
 
-function valueRank(value: Json): number {
-  const rank = ['number', 'string', 'boolean'].indexOf(typeof value)
-  return rank === -1 ? 3 : rank
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
 }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Team } from '../../src/kinds/team.ts'
 import { grantRows } from '../prove/cost/grant-rows.ts'
+import { managedRows } from '../prove/cost/managed-rows.ts'
 import { ownRows } from '../prove/cost/rows.ts'
 import { scopeRows } from '../prove/cost/scope-rows.ts'
 import { proveRows, proveSlices } from '../prove/cost/slices.ts'
@@ -16,7 +17,7 @@ proveSlices({
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
 
-proveRows({ ...ownRows, ...grantRows, ...scopeRows })
+proveRows({ ...ownRows, ...managedRows, ...grantRows, ...scopeRows })
 
 describe('limits of one request', () => {
   let system: System
@@ -92,6 +93,70 @@ describe('limits of one request', () => {
       assert.match(text, /line 3, column 16: this number is too large/)
     }
     assert.equal((await send(team(`'${'1'.repeat(401)}'`))).code, 201)
+  })
+
+  test('managedFields of a request have at most 5,000 fields', async () => {
+    await ask('POST', `${ours}/teams`, { metadata: { name: 'managed' }, spec: { description: 'x' } })
+    // One of them is `f:spec`.
+    const patch = (count: number) => {
+      const fields = Object.fromEntries(many(count - 1, at => [`f:k${at}`, {}]))
+      const entry = {
+        manager: 'm',
+        operation: 'Update',
+        apiVersion: 'management.platform.sh/v1',
+        fieldsType: 'FieldsV1',
+      }
+      const managedFields = [{ ...entry, fieldsV1: { 'f:spec': fields } }]
+      return ask('PATCH', `${ours}/teams/managed`, { metadata: { managedFields } }, 'application/merge-patch+json')
+    }
+    const { code, text } = await patch(5001)
+    assert.equal(code, 422, text.slice(0, 500))
+    assert.match(text, /metadata\.managedFields: Too many: 5001: must have at most 5000 fields of all managers/)
+    assert.equal((await patch(5000)).code, 200)
+  })
+
+  test('an apply ends with at most 10,000 fields of all managers', async () => {
+    const apply = (manager: string, spec: object) =>
+      ask(
+        'PATCH',
+        `${ours}/teams/applied?fieldManager=${manager}`,
+        { apiVersion: 'management.platform.sh/v1', kind: 'Team', metadata: { name: 'applied' }, spec },
+        'application/apply-patch+yaml',
+      )
+    const users = many(1900, at => `u${at}`)
+    assert.equal((await apply('first', { users })).code, 201)
+    for (const at of [2, 3, 4, 5]) assert.equal((await apply(`manager-${at}`, { users })).code, 200)
+    const { code, text } = await apply('another', { users })
+    assert.equal(code, 422, text.slice(0, 500))
+    assert.match(text, /metadata\.managedFields: Too many: \d+: must have at most 10000 fields of all managers/)
+    // Other writes are still possible, also with the entries as they were read.
+    const patch = { metadata: { labels: { a: 'b' } } }
+    assert.equal((await ask('PATCH', `${ours}/teams/applied`, patch, 'application/merge-patch+json')).code, 200)
+    const headers = { authorization: `Bearer ${system.adminKey}` }
+    const { text: read } = await system.ask({ method: 'GET', url: `${ours}/teams/applied`, headers })
+    const object = JSON.parse(read) as { spec: object }
+    const written = await ask('PUT', `${ours}/teams/applied`, { ...object, spec: { ...object.spec, displayName: 'y' } })
+    assert.equal(written.code, 200, written.text.slice(0, 500))
+    assert.equal((await apply('manager-2', { description: 'x' })).code, 200)
+    assert.equal((await apply('another', { users })).code, 200)
+  })
+
+  test('an object has at most 200 managers that apply', async () => {
+    const apply = (at: number) =>
+      ask(
+        'PATCH',
+        `${ours}/teams/crowded?fieldManager=manager-${at}`,
+        { apiVersion: 'management.platform.sh/v1', kind: 'Team', metadata: { name: 'crowded', labels: { a: 'b' } } },
+        'application/apply-patch+yaml',
+      )
+    for (let at = 0; at < 200; at++) assert.ok((await apply(at)).code < 300, `manager ${at}`)
+    const { code, text } = await apply(200)
+    assert.equal(code, 422, text.slice(0, 500))
+    assert.match(text, /metadata\.managedFields: Too many: 201: must have at most 200 items/)
+    for (const value of ['c', 'd']) {
+      const patch = { metadata: { labels: { a: value } } }
+      assert.equal((await ask('PATCH', `${ours}/teams/crowded`, patch, 'application/merge-patch+json')).code, 200)
+    }
   })
 
   test('a JSON Patch has at most 10,000 operations and 60,000 path segments', async () => {

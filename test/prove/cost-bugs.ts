@@ -175,4 +175,12 @@ export const costBugs: {
       ),
     ],
   },
+  'C24: let any number of managers apply the same fields': {
+    row: 'a patch of a team whose 2,000 users 30 managers applied',
+    edits: [edit('registry/managed-fields-limit.ts', 'const maxFields = 10_000', 'const maxFields = 1_000_000_000')],
+  },
+  'C25: accept any number of managed fields': {
+    row: 'a patch with 20,000 managed fields',
+    edits: [edit('registry/managed-fields-limit.ts', 'const maxSent = 5000', 'const maxSent = 1_000_000_000')],
+  },
 }

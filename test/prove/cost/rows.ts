@@ -4,6 +4,7 @@ import { crowdRows } from './crowd-rows.ts'
 import { countDecryptions } from './decryptions.ts'
 import { grantRows } from './grant-rows.ts'
 import { judge, pieceProblem } from './limits.ts'
+import { managedRows } from './managed-rows.ts'
 import { measure } from './meter.ts'
 import { writeProtobuf } from './protobuf.ts'
 import { roleRows } from './role-rows.ts'
@@ -86,7 +87,13 @@ export const ownRows: { readonly [what: string]: Row } = {
 /** The rows of large roles and of many objects, whose set-up takes longest. */
 export const largeRows: { readonly [what: string]: Row } = { ...roleRows, ...crowdRows }
 
-export const rows: { readonly [what: string]: Row } = { ...ownRows, ...grantRows, ...scopeRows, ...largeRows }
+export const rows: { readonly [what: string]: Row } = {
+  ...ownRows,
+  ...managedRows,
+  ...grantRows,
+  ...scopeRows,
+  ...largeRows,
+}
 
 const many = <T>(count: number, make: (at: number) => T) =>
   Array.from({ length: Math.floor(count) }, (_, at) => make(at))
