@@ -66,7 +66,7 @@ function checkResources({ group = '', resources = [], resourceNames = [] }: Reso
     errors.push(required(`${at}.resources`, 'required with resourceNames'))
   const field = `${at}.resources`
   for (const one of resources)
-    if (one.split('/', 3).length > 2 && !isEnough(errors))
+    if (hasTwoSlashes(one) && !isEnough(errors))
       errors.push(invalidValue(field, one, 'must be a resource or resource/subresource, with at most one slash'))
   for (const one of overlaps(resources)) {
     if (isEnough(errors)) break
@@ -75,21 +75,65 @@ function checkResources({ group = '', resources = [], resourceNames = [] }: Reso
   return errors
 }
 
-/** The entries that match something which another entry with a wildcard also matches. Takes linear time. */
-function* overlaps(resources: readonly string[]): Generator<string> {
-  const times = new Map<string, number>()
-  for (const one of resources) times.set(one, (times.get(one) ?? 0) + 1)
-  const hasAllOfKind = resources.some(one => /^[^*/]+\/\*$/.test(one))
-  for (const one of resources) {
-    const isCovered = wildcardsOver(one).some(pattern => (times.get(pattern) ?? 0) > (pattern === one ? 1 : 0))
-    // `teams/*` and `*/status` both match teams/status.
-    if (isCovered || (hasAllOfKind && /^\*\/[^*]/.test(one))) yield one
-  }
+const hasTwoSlashes = (one: string) => {
+  const slash = one.indexOf('/')
+  return slash !== -1 && one.includes('/', slash + 1)
 }
 
-function wildcardsOver(one: string): string[] {
-  const [kind, sub] = one.split('/')
-  return sub === undefined ? ['*'] : ['*', `*/${sub}`, `${kind}/*`, '*/*']
+/** The entries that match something which another entry with a wildcard also matches. Takes linear time. */
+function* overlaps(resources: readonly string[]): Generator<string> {
+  // A scope can have tens of thousands of entries, and most lists have no wildcard.
+  if (!resources.some(one => one.includes('*'))) return
+  const wildcards = countWildcards(resources)
+  for (const one of resources) if (isOverlapping(one, wildcards)) yield one
+}
+
+/** How often each wildcard occurs: `*`, and by their other part `*` with a subresource and a kind with `/*`. */
+type Wildcards = {
+  readonly all: number
+  readonly bySub: ReadonlyMap<string, number>
+  readonly byKind: ReadonlyMap<string, number>
+  readonly hasAllOfKind: boolean
+}
+
+function countWildcards(resources: readonly string[]): Wildcards {
+  const bySub = new Map<string, number>()
+  const byKind = new Map<string, number>()
+  let all = 0
+  for (const one of resources) {
+    if (one === '*') all++
+    else if (!one.includes('*') || hasTwoSlashes(one)) continue
+    const [kind, sub] = partsOf(one)
+    if (kind === '*' && sub !== undefined) bySub.set(sub, (bySub.get(sub) ?? 0) + 1)
+    if (sub === '*') byKind.set(kind, (byKind.get(kind) ?? 0) + 1)
+  }
+  const hasAllOfKind = [...byKind.keys()].some(kind => kind !== '' && !kind.includes('*'))
+  return { all, bySub, byKind, hasAllOfKind }
+}
+
+/** Not split, which would cost more than the rest. */
+function partsOf(one: string): [kind: string, sub: string | undefined] {
+  const slash = one.indexOf('/')
+  if (slash === -1) return [one, undefined]
+  const end = one.indexOf('/', slash + 1)
+  return [one.slice(0, slash), one.slice(slash + 1, end === -1 ? undefined : end)]
+}
+
+function isOverlapping(one: string, { all, bySub, byKind, hasAllOfKind }: Wildcards): boolean {
+  const [kind, sub] = partsOf(one)
+  if (sub === undefined) return all > (one === '*' ? 1 : 0)
+  // An entry does not overlap with itself.
+  const own = hasTwoSlashes(one) ? 0 : 1
+  const isAnyKind = kind === '*'
+  const isAnySub = sub === '*'
+  return (
+    all > 0 ||
+    (bySub.get(sub) ?? 0) > (isAnyKind ? own : 0) ||
+    (byKind.get(kind) ?? 0) > (isAnySub ? own : 0) ||
+    (bySub.get('*') ?? 0) > (isAnyKind && isAnySub ? own : 0) ||
+    // `teams/*` and `*/status` both match teams/status.
+    (hasAllOfKind && isAnyKind && sub !== '' && !sub.startsWith('*'))
+  )
 }
 
 /** Whether a stored rule is free of what `checkRule` rejects although it would match something. Such a rule grants nothing (D25). */

@@ -27,7 +27,7 @@ export const scopeRows: { readonly [what: string]: Row } = {
     }
     return (await judge(await holder('half', 20), await holder('whole', 40))).problem
   },
-  'a token for one verb less than a key with 120 rules of 240 resources': async system => {
+  'a token for one verb less than a key with 195 rules of 240 resources': async system => {
     const create = async (name: string, count: number) => {
       const scope = (verbs: readonly string[]) => ({
         rules: many(count, at => ({ verbs, resources: [{ resources: many(240, index => `thing-${at}-${index}`) }] })),
@@ -35,7 +35,31 @@ export const scopeRows: { readonly [what: string]: Row } = {
       const { ask } = await user(system, name, scope(['get', 'list']))
       return () => must(ask('POST', tokens, { spec: { scope: scope(['get']) } }))
     }
-    return (await judge(await create('half', 60), await create('whole', 120))).problem
+    return (await judge(await create('half', 97), await create('whole', 195))).problem
+  },
+  'a key with 195 rules of 240 subresources and wildcards, by a key with one verb more': async system => {
+    const resources = [...many(239, index => `*/part-${index}`), 'things']
+    const create = async (name: string, count: number) => {
+      const scope = (verbs: readonly string[]) => ({
+        rules: many(count, at => ({ verbs, resources: [{ group: `g${at}`, resources }] })),
+      })
+      const { ask } = await user(system, name, { rules: [...scope(['get', 'list']).rules, { verbs: ['create'] }] })
+      return () => must(ask('POST', `${ours}/ownedaccesskeys?dryRun=All`, { spec: { scope: scope(['get']) } }))
+    }
+    return (await judge(await create('half', 97), await create('whole', 194))).problem
+  },
+  'the first request with a key of 195 rules with 240 resources': async system => {
+    const rules = (count: number, set: string) =>
+      many(count, at => ({ resources: [{ resources: many(240, index => `${set}-${at}-${index}/*`) }] }))
+    // The server remembers what it knows about a scope, so each request has its own key.
+    const first = async (count: number) => {
+      const keys: User[] = []
+      for (let turn = 0; turn < 6; turn++)
+        keys.push(await user(system, `u${count}-${turn}`, { rules: rules(count, `s${turn}`) }))
+      let turn = 0
+      return () => must((keys[turn++] as User).ask('GET', `${ours}/teams`))
+    }
+    return (await judge(await first(97), await first(195))).problem
   },
   'a token for one verb less than a key with 195 rules of 240 verbs': async system => {
     const create = async (name: string, count: number) => {
