@@ -12,6 +12,7 @@ export function ownTurn(): Promise<void> {
 
 /** An immediate that is scheduled during a turn runs in the next one, after new input was read. */
 function next(): void {
+  startSlice()
   waiting[0]?.()
   waiting.shift()
   if (waiting.length > 0) setImmediate(next)
@@ -24,11 +25,16 @@ let sliceStart: number | undefined
 /** Called between two pieces of work. undefined: continue. Otherwise the slice is used up, and the promise is the next turn. */
 export function pause(): Promise<void> | undefined {
   if (sliceStart !== undefined) return performance.now() - sliceStart < slice ? undefined : ownTurn()
+  startSlice()
+  return undefined
+}
+
+/** Until the next turn. */
+function startSlice(): void {
   sliceStart = performance.now()
   setImmediate(() => {
     sliceStart = undefined
   })
-  return undefined
 }
 
 /** Calls `work` for every item. */
