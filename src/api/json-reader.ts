@@ -18,7 +18,10 @@ export class DecodeError extends Error {
 }
 
 export type Reading = { readonly value: Json; readonly duplicates: string[] }
-/** `maxValues` and `maxKeys`: the maximum number of values, and of keys of maps, at all depths. */
+/**
+ * `maxValues`: the maximum number of values at all depths. `maxKeys`: of different keys at all depths, without the first
+ * ten of each map.
+ */
 export type ReadOptions = { readonly maxDepth?: number; readonly maxValues?: number; readonly maxKeys?: number }
 
 /** The text has more than `maxValues` values or `maxKeys` keys. */
@@ -28,6 +31,8 @@ export const MAX_DEPTH = 100
 /** Upstream stops after 100 too. Without a limit, a small body could cause gigabytes of warnings. */
 export const MAX_DUPLICATES = 100
 const MAX_DUPLICATE_TEXT = 16_384
+/** Maps with this many keys cost no more than other values. Most have the names of a schema. */
+export const SMALL_MAP = 10
 const long = 96
 const plain = /[^"\\\u0000-\u001f]*/y
 const TWO_TO_53 = 9007199254740992
@@ -48,7 +53,7 @@ export function numberProblem(value: number, isInteger: boolean): string | undef
 export function readJson(text: string, options: ReadOptions = {}): Reading {
   const { maxDepth = MAX_DEPTH, maxValues = Number.POSITIVE_INFINITY, maxKeys = Number.POSITIVE_INFINITY } = options
   let values = 0
-  let allKeys = 0
+  let largeKeys = 0
   const end = text.length
   const path: (string | number)[] = []
   const duplicates = new Set<string>()
@@ -100,12 +105,12 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     for (;;) {
       if (next() !== 34) fail(`expected a key in double quotes, ${found()}`, at)
       const key = readString()
-      if (++allKeys > maxKeys) throw new TooManyValues(`more than ${maxKeys} keys`, 1, at + 1)
       path[depth - 1] = key
       if (next() !== 58) fail(`expected ':' after a key, ${found()}`, at)
       at++
-      if (object[key] === undefined) keys.push(key)
-      else noteDuplicate(depth)
+      if (object[key] !== undefined) noteDuplicate(depth)
+      else if (keys.push(key) > SMALL_MAP && ++largeKeys > maxKeys)
+        throw new TooManyValues(`more than ${maxKeys} keys in large maps`, 1, at + 1)
       object[key] = readValue(depth)
       const code = next()
       at++

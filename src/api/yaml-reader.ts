@@ -21,6 +21,7 @@ import {
   type Reading,
   type ReadOptions,
   readJson,
+  SMALL_MAP,
   TooManyValues,
 } from './json-reader.ts'
 import { type Draft, emptyMap, type Json } from './object.ts'
@@ -156,7 +157,7 @@ export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
     values += anchor.measured.values
     keys += anchor.measured.keys
     if (values > maxValues) throw new TooManyValues(`more than ${maxValues} values`, 1, 1)
-    if (keys > maxKeys) throw new TooManyValues(`more than ${maxKeys} keys`, 1, 1)
+    if (keys > maxKeys) throw new TooManyValues(`more than ${maxKeys} keys in large maps`, 1, 1)
     if (depth + anchor.measured.height > maxDepth) fail(`nested deeper than ${maxDepth}`, alias)
     return anchor.value
   }
@@ -238,7 +239,7 @@ function measure(value: Json, limit: number): Measured {
   if (typeof value !== 'object' || value === null) return { size: 8, height: 0, values: 1, keys: 0 }
   let [size, height, values] = [2, 0, 1]
   const members = Object.entries(value)
-  let keys = Array.isArray(value) ? 0 : members.length
+  let keys = Array.isArray(value) ? 0 : Math.max(0, members.length - SMALL_MAP)
   for (const [key, member] of members) {
     const inner = measure(member as Json, limit - size)
     size += inner.size + key.length + 3

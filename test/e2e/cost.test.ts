@@ -49,16 +49,15 @@ describe('limits of one request', () => {
       assert.match(text, /must have at most 250 items/)
     })
 
-  test('a body has at most 25,000 keys of maps', async () => {
+  test('a body has at most 25,000 keys, without the first ten of each map', async () => {
     const labels = (count: number) => Object.fromEntries(many(count, at => [`k${at}`, 'v']))
-    // `metadata`, `name` and `labels` are keys, too.
-    const object = (count: number) => ({ metadata: { name: 'wide', labels: labels(count - 3) } })
+    const object = (count: number) => ({ metadata: { name: 'wide', labels: labels(count + 10) } })
     for (const type of ['application/json', 'application/yaml']) {
       const within = await ask('POST', `${ours}/teams`, object(25_000), type)
-      assert.match(within.text, /metadata\.labels: Too many: 24997: must have at most 250 items/)
+      assert.match(within.text, /metadata\.labels: Too many: 25010: must have at most 250 items/)
       const beyond = await ask('POST', `${ours}/teams`, object(25_001), type)
       assert.equal(beyond.code, 413)
-      assert.match(beyond.text, /more than 25000 keys/)
+      assert.match(beyond.text, /more than 25000 keys in large maps/)
     }
   })
 
@@ -74,7 +73,7 @@ describe('limits of one request', () => {
     const map = `{${many(500, at => `k${at}: 0`).join(', ')}}`
     const keys = await send(`metadata: {name: aliased}\nspec:\n  a: &a ${map}\n  b: ${list('*a', 60)}\n`)
     assert.equal(keys.code, 413, keys.text)
-    assert.match(keys.text, /more than 25000 keys/)
+    assert.match(keys.text, /more than 25000 keys in large maps/)
   })
 
   test('YAML has at most 768 KiB, and no number of more than 400 digits', async () => {

@@ -33,10 +33,10 @@ const texts: { readonly [what: string]: (share: number) => string } = {
   'a map of many keys': share => mapOf(limits.keys * share),
   'far more keys than a body may hold': share => mapOf(200_000 * share),
   'many maps with different keys': share =>
-    JSON.stringify(many((limits.keys / 4) * share, at => Object.fromEntries(many(4, key => [`k${at}-${key}`, 0])))),
-  'many maps inside of each other': share => `[${many((limits.keys / 90) * share, () => deep(90, '0')).join(',')}]`,
+    JSON.stringify(many((limits.values / 11) * share, at => Object.fromEntries(many(10, key => [`k${at}-${key}`, 0])))),
+  'many maps inside of each other': share => `[${many((limits.values / 90) * share, () => deep(90, '0')).join(',')}]`,
   'many empty maps': share => JSON.stringify(many(limits.values * share, () => ({}))),
-  'the same key again and again': share => `{${many(limits.keys * share, () => '"key":0').join(',')}}`,
+  'the same key again and again': share => `{${many(limits.values * share, () => '"key":0').join(',')}}`,
   'long keys, each twice': share => {
     const key = (at: number) => `"${at}${'k'.repeat(1000)}":0`
     return `{${many((limits.bytes / 2100) * share, at => `${key(at)},${key(at)}`).join(',')}}`

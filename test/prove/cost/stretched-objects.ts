@@ -21,6 +21,8 @@ const longestText = 1_000_000
 const bodyCharacters = 3_000_000
 const bodyValues = 45_000
 const bodyKeys = 24_000
+/** The keys of small maps do not count. */
+const smallMap = 10
 const skipped = new Set(['apiVersion', 'kind', 'metadata.name', 'metadata.namespace', 'status'])
 
 export function stretches(kind: Kind): Stretch[] {
@@ -49,7 +51,7 @@ function countIn(value: Json): { readonly values: number; readonly keys: number 
   const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0)
   return {
     values: 1 + sum(inside.map(one => one.values)),
-    keys: (Array.isArray(value) ? 0 : inside.length) + sum(inside.map(one => one.keys)),
+    keys: (Array.isArray(value) || inside.length <= smallMap ? 0 : inside.length) + sum(inside.map(one => one.keys)),
   }
 }
 
