@@ -34,6 +34,7 @@ const MAX_DUPLICATE_TEXT = 16_384
 /** Maps with this many keys cost no more than other values. Most have the names of a schema. */
 export const SMALL_MAP = 10
 const long = 96
+const VERY_LONG = 65_536
 const plain = /[^"\\\u0000-\u001f]*/y
 const TWO_TO_53 = 9007199254740992
 
@@ -165,13 +166,36 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     at = plain.lastIndex
   }
 
-  /** Finds the end of the string and validates its escapes. JSON.parse decodes them, which is faster. */
+  /** JSON.parse validates and decodes escapes several times faster than a loop. The loop finds the position of an error. */
   function readEscapes(start: number): string {
+    const close = closingQuote()
+    try {
+      const value = JSON.parse(text.slice(start - 1, close + 1)) as string
+      at = close + 1
+      return value
+    } catch {
+      // The position inside of a very long string is not worth the time.
+      if (close - start > VERY_LONG) fail('this string is not closed, or has an invalid escape', start - 1)
+      return failInEscapes()
+    }
+  }
+
+  /** The position of the first quote that is not escaped, or one beyond the text. */
+  function closingQuote(): number {
+    let position = at
+    let code = text.charCodeAt(position)
+    while (code !== 34 && position < end) {
+      position += code === 92 ? 2 : 1
+      code = text.charCodeAt(position)
+    }
+    return position
+  }
+
+  function failInEscapes(): never {
     for (;;) {
       const code = text.charCodeAt(at)
-      if (code === 34) return JSON.parse(text.slice(start - 1, ++at)) as string
       if (code === 92) skipEscape()
-      else if (code >= 32) at++
+      else if (code >= 32 && code !== 34) at++
       else failInString()
     }
   }
@@ -242,25 +266,15 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
 }
 
 const isHex = (code: number) => (code >= 48 && code <= 57) || (code >= 65 && code <= 70) || (code >= 97 && code <= 102)
-/** "\\/bfnrt */
-const isEscapable = (code: number) =>
-  code === 34 ||
-  code === 92 ||
-  code === 47 ||
-  code === 98 ||
-  code === 102 ||
-  code === 110 ||
-  code === 114 ||
-  code === 116
+const isEscapable = (code: number) => '"\\/bfnrt'.includes(String.fromCharCode(code))
 
 /** An error with its line and column, both starting at 1. */
 export function decodeErrorAt(problem: string, text: string, where: number): DecodeError {
   let line = 1
   let lineStart = 0
-  for (let at = 0; at < where; at++)
-    if (text.charCodeAt(at) === 10) {
-      line++
-      lineStart = at + 1
-    }
+  for (let at = text.indexOf('\n'); at !== -1 && at < where; at = text.indexOf('\n', at + 1)) {
+    line++
+    lineStart = at + 1
+  }
   return new DecodeError(problem, line, where - lineStart + 1)
 }
