@@ -7,6 +7,7 @@ import { grantRows } from '../prove/cost/grant-rows.ts'
 import { managedRows } from '../prove/cost/managed-rows.ts'
 import { ownRows } from '../prove/cost/rows.ts'
 import { scopeRows } from '../prove/cost/scope-rows.ts'
+import { signInRows } from '../prove/cost/sign-in-rows.ts'
 import { proveRows, proveSlices } from '../prove/cost/slices.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
 
@@ -17,7 +18,7 @@ proveSlices({
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
 
-proveRows({ ...ownRows, ...managedRows, ...grantRows, ...scopeRows })
+proveRows({ ...ownRows, ...managedRows, ...grantRows, ...scopeRows, ...signInRows })
 
 describe('limits of one request', () => {
   let system: System

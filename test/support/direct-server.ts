@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Resources } from '../../src/api/resources.ts'
 import { startBackgroundLoops } from '../../src/apiserver/background-loops.ts'
-import { buildApiServer } from '../../src/apiserver/build.ts'
+import { type BuildOptions, buildApiServer } from '../../src/apiserver/build.ts'
 import { readSettings } from '../../src/apiserver/settings.ts'
 import type { ServerOptions } from '../../src/http/server.ts'
 import { makeKey } from '../../src/kinds/key-format.ts'
@@ -24,6 +24,7 @@ export type DirectServerOptions = {
   readonly wrapStore?: (store: Store) => Store
   /** Creates objects before the first request, as the server. */
   readonly first?: (internalClient: Resources) => Promise<void>
+  readonly machineTokens?: BuildOptions['machineTokens']
 }
 
 const settings = await readSettings([], {})
@@ -35,6 +36,7 @@ export async function openDirectServer({
   failed = () => {},
   wrapStore = store => store,
   first,
+  machineTokens,
 }: DirectServerOptions) {
   const storage = await openStorage({ engine: 'memory', directory: '', now })
   const guard = openUnknownKeyLimiter({ now, limit: 0 })
@@ -46,6 +48,7 @@ export async function openDirectServer({
     failed,
     guard,
     baseUrl: () => 'https://platform.test',
+    machineTokens,
     first: async internalClient => {
       const admin = { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } }
       await internalClient.create(OwnedAccessKey, '', admin)

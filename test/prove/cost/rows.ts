@@ -9,6 +9,7 @@ import { measure } from './meter.ts'
 import { writeProtobuf } from './protobuf.ts'
 import { roleRows } from './role-rows.ts'
 import { scopeRows } from './scope-rows.ts'
+import { signInRows } from './sign-in-rows.ts'
 import type { System } from './system.ts'
 
 /** The problem; undefined: none. */
@@ -92,6 +93,7 @@ export const rows: { readonly [what: string]: Row } = {
   ...managedRows,
   ...grantRows,
   ...scopeRows,
+  ...signInRows,
   ...largeRows,
 }
 

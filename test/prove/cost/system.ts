@@ -1,6 +1,7 @@
 // A server whose requests the cost prover measures on the main thread.
 
 import type { Resources } from '../../../src/api/resources.ts'
+import type { BuildOptions } from '../../../src/apiserver/build.ts'
 import { type HttpAnswer, type HttpRequest, type Streaming, send, stream } from '../../support/direct-http.ts'
 import { openDirectServer } from '../../support/direct-server.ts'
 
@@ -13,11 +14,15 @@ export type System = {
 }
 
 /** `first`: creates objects before the first request, as the server. */
-export async function openSystem(first?: (internalClient: Resources) => Promise<void>): Promise<System> {
+export async function openSystem(
+  first?: (internalClient: Resources) => Promise<void>,
+  machineTokens?: BuildOptions['machineTokens'],
+): Promise<System> {
   const { adminKey, handle, close } = await openDirectServer({
     now: Date.now,
     auditLevel: 'Metadata',
     ...(first ? { first } : {}),
+    machineTokens,
   })
   return { adminKey, ask: request => send(handle, request), watch: request => stream(handle, request), close }
 }
