@@ -8,7 +8,7 @@ import { isEqual } from '../smd/compare.ts'
 type Entries = readonly ManagedFieldsEntry[] | undefined
 
 const maxFields = 10_000
-/** Below the limit of the schema, so that there is room for updaters. */
+/** Updaters come on top. Both together stay below the limit of the schema. */
 const maxAppliers = 200
 /** Entries of a client cost twice as much, because they need not be in the canonical form. */
 const maxSent = 5000
