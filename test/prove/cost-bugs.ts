@@ -176,7 +176,7 @@ export const costBugs: {
     ],
   },
   'C24: let any number of managers apply the same fields': {
-    row: 'a patch of a team whose 2,000 users 30 managers applied',
+    row: 'an apply to a team whose 2,000 users 30 managers applied',
     edits: [edit('registry/managed-fields-limit.ts', 'const maxFields = 10_000', 'const maxFields = 1_000_000_000')],
   },
   'C25: accept any number of managed fields': {

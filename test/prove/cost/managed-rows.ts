@@ -8,16 +8,20 @@ import { many, ours } from './users.ts'
 const apiVersion = 'management.platform.sh/v1'
 
 export const managedRows: { readonly [what: string]: Row } = {
-  'a patch of a team whose 2,000 users 30 managers applied': async system => {
-    const users = many(2000, at => `user-${at}`)
-    const patch = async (name: string, managers: number) => {
+  'an apply to a team whose 2,000 users 30 managers applied': async system => {
+    const users = many(2000, at => `u${at}`)
+    const applied = async (name: string, managers: number) => {
       const object = { apiVersion, kind: 'Team', metadata: { name }, spec: { users } }
       for (let at = 0; at < managers; at++)
         await send(system, `${name}?fieldManager=manager-${at}`, 'application/apply-patch+yaml', object)
       let turn = 0
-      return () => send(system, name, merge, { metadata: { labels: { turn: `${turn++}` } } })
+      return () => {
+        const labels = { turn: `${turn++}` }
+        const next = { apiVersion, kind: 'Team', metadata: { name, labels } }
+        return send(system, `${name}?fieldManager=other`, 'application/apply-patch+yaml', next)
+      }
     }
-    return (await judge(await patch('half', 15), await patch('whole', 30))).problem
+    return (await judge(await applied('half', 15), await applied('whole', 30))).problem
   },
   'a patch with 20,000 managed fields': async system => {
     await send(system, 'managed?fieldManager=first', 'application/apply-patch+yaml', {
