@@ -8,6 +8,7 @@ import { defineKind, type Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import {
   documentOf,
+  type ListOptions,
   type Resources,
   statusDocument,
   type Watch,
@@ -182,6 +183,63 @@ test('a stop while it lists ends all callbacks', async () => {
   proceed()
   await turn()
   assert.deepEqual([changes, asked], [[], []])
+})
+
+/** Two lists of two pages each; 'b' is only in the first. */
+function pagedLists() {
+  const requests: ListOptions[] = []
+  const pages = [
+    { items: [thing('a', '1'), thing('b', '2')], resourceVersion: '100', continue: 'next' },
+    { items: [thing('c', '3')], resourceVersion: '100' },
+    { items: [thing('a', '1')], resourceVersion: '200', continue: 'next' },
+    { items: [thing('c', '3')], resourceVersion: '200' },
+  ]
+  const list = async (_: Kind, options: ListOptions = {}) => {
+    const page = pages[requests.length]
+    requests.push(options)
+    return { resourceVersion: '300', ...page, items: (page?.items ?? []).map(one => documentOf(one)) }
+  }
+  return { requests, list }
+}
+
+test('a list is read in pages, and an object that is on no page of the next list is dropped at its end', async () => {
+  const { options, asked } = script([[error(expired('too old'))]])
+  const { requests, list } = pagedLists()
+  const told: string[] = []
+  const informer = startInformer({
+    ...options,
+    resources: { ...options.resources, list },
+    changed: ({ name }, now) => void told.push(`${name} ${now ? 'there' : 'gone'}`),
+    listed: () => void told.push('listed'),
+  })
+  await until(() => asked.length === 2)
+  informer.stop()
+  assert.deepEqual(told, ['a there', 'b there', 'c there', 'listed', 'a there', 'c there', 'b gone', 'listed'])
+  assert.deepEqual(asked, ['100', '200'])
+  const [first, second] = [{ limit: 500 }, { limit: 500, continue: 'next' }]
+  assert.deepEqual(requests, [first, second, first, second])
+})
+
+test('a page whose version is expired is followed by a list from the start', async () => {
+  const { options, asked, waits } = script([])
+  const { requests, list } = pagedLists()
+  const failing = async (kind: Kind, how: ListOptions = {}) => {
+    const page = await list(kind, how)
+    if (requests.length === 2) throw expired('the page is too old')
+    return page
+  }
+  const informer = startInformer({ ...options, resources: { ...options.resources, list: failing } })
+  await until(() => asked.length === 1)
+  informer.stop()
+  assert.deepEqual(
+    requests.map(one => one.continue),
+    [undefined, 'next', undefined, 'next'],
+  )
+  assert.deepEqual(
+    [...informer.values()].map(({ metadata }) => metadata.name),
+    ['a', 'c'],
+  )
+  assert.deepEqual([asked, waits], [['200'], [100]])
 })
 
 /** A document whose object must not be read: that would parse an ignored object. */

@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import { ApiError, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
-import type { Document, Resources, Watch } from '../api/resources.ts'
+import type { Document, List, Resources, Watch } from '../api/resources.ts'
 
 export type InformerOptions<T> = {
   readonly resources: Resources
@@ -41,6 +41,8 @@ export interface Informer<T> {
 
 const errorOf = ({ code = 500, reason = '', message = '' }: Status) => new ApiError(code, reason, message)
 const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds).unref())
+/** Pages keep the memory of a large list small. Informers that start together get the same pages from the list cache. */
+const pageSize = 500
 const slot = (ref: Ref) => `${ref.namespace}/${ref.name}`
 
 /** Whether an object has one of these keys somewhere, by its bytes alone: it may have them elsewhere than expected. */
@@ -49,9 +51,15 @@ export function mentions(...keys: readonly string[]): (document: Document) => bo
   return ({ json }) => any.test(latin1(json))
 }
 
-/** The bytes as a string, a character each: the cheapest thing to search in. */
-export function latin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
+let last: { readonly json: Uint8Array; readonly text: string } | undefined
+
+/** The bytes as a string, a character each: the cheapest thing to search in. One filter may search the same bytes twice. */
+export function latin1(json: Uint8Array): string {
+  if (last?.json === json) return last.text
+  const { buffer, byteOffset, byteLength } = json
+  const text = Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
+  last = { json, text }
+  return text
 }
 
 export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
@@ -80,18 +88,24 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
   }
 
   const relist = async (): Promise<string | undefined> => {
-    const { items, resourceVersion } = await resources.list(kind)
-    if (stopped) return undefined
     const gone = new Set(known.keys())
-    for (const document of items) {
-      if (!counts(document)) continue
-      gone.delete(slot(document.ref))
-      set(document)
-    }
+    let next: string | undefined
+    let listed: string
+    do {
+      const page: List = await resources.list(kind, { limit: pageSize, ...(next ? { continue: next } : {}) })
+      if (stopped) return undefined
+      for (const document of page.items) {
+        if (!counts(document)) continue
+        gone.delete(slot(document.ref))
+        set(document)
+      }
+      listed = page.resourceVersion
+      next = page.continue
+    } while (next)
     for (const one of gone) drop(known.get(one)?.ref as Ref)
     options.listed?.()
     options.contacted?.()
-    return resourceVersion
+    return listed
   }
 
   /** Follows the watch until it ends. Returns whether it delivered anything. */

@@ -11,12 +11,16 @@ const recent = new WeakMap<Store, Recent>()
 const maxLists = 16
 const maxBytes = 1024 * 1024
 
-/** The cache key of a list. Lists that depend on the caller, or need decryption, have none. */
+/**
+ * The cache key of a list. Lists that depend on the caller have none. Neither have encrypted kinds, because re-encryption replaces
+ * their bytes without a new revision. The server itself also sees hidden fields, so it has its own lists.
+ */
 export function slotOf(ctx: Context, kind: Kind, options: ListOptions): string | undefined {
   const { namespace = '', labelSelector = '', fieldSelector = '', limit = 0, continue: token = '' } = options
-  if (ctx.isInternal || !isPlain(kind) || options.only || !limit) return undefined
+  const isCacheable = ctx.isInternal ? kind.sealed.length === 0 : isPlain(kind)
+  if (!isCacheable || options.only || !limit) return undefined
   if (options.resourceVersion || options.resourceVersionMatch) return undefined
-  return JSON.stringify([kind.id, namespace, labelSelector, fieldSelector, limit, token])
+  return JSON.stringify([ctx.isInternal, kind.id, namespace, labelSelector, fieldSelector, limit, token])
 }
 
 export function recentList(store: Store, slot: string): List | undefined {

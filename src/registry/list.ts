@@ -17,17 +17,20 @@ import { listVirtual } from './virtual-kinds.ts'
 export async function list(ctx: Context, kind: Kind, options: ListOptions = {}): Promise<List> {
   if (!kind.stored) return listVirtual(ctx, kind, options)
   const slot = slotOf(ctx, kind, options)
-  if (slot === undefined) return read(ctx, kind, options)
-  return recentList(ctx.store, slot) ?? keepList(ctx.store, slot, await read(ctx, kind, options))
-}
-
-async function read(ctx: Context, kind: Kind, options: ListOptions): Promise<List> {
+  const recent = slot === undefined ? undefined : recentList(ctx.store, slot)
+  if (recent) return recent
   const selected = select(ctx, kind, options)
   if (selected.access) await ctx.visibility.ready()
   const limit = options.limit && options.limit > 0 ? options.limit : undefined
   const from = options.continue ? continueFrom(kind, options, options.continue) : undefined
   const snapshot = from ? (from.revision === -1 ? undefined : from.revision) : await snapshotOf(ctx, options)
-  const result = page(ctx, kind, selected, { limit, from, snapshot })
+  const read = listOf(ctx, kind, selected, { limit, from, snapshot })
+  // In the same turn as the read: informers that start together request a page at the same moment.
+  return slot === undefined ? read : keepList(ctx.store, slot, read)
+}
+
+function listOf(ctx: Context, kind: Kind, selected: Selected, request: Page): List {
+  const result = page(ctx, kind, selected, request)
   const last = result.entries.at(-1)
   const items = result.entries.map(entry => presentAmong(ctx, kind, entry))
   const base = { items, resourceVersion: String(result.revision) }
