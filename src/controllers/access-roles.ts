@@ -175,8 +175,10 @@ const slotOf = ({ kind, ref }: Owner) => `${kind.plural}/${ref.namespace}/${ref.
 /** By the bytes: most objects have no access entries, and their conditions say all there is to say. */
 function isFollowed({ json }: Document): boolean {
   const text = latin1(json)
-  return hasEntries.test(text) || !text.includes('"type":"AccessApplied"')
+  return hasEntries.test(text) || !text.includes(appliedType)
 }
+/** Without its first quote, because a search for a quote stops at every word. */
+const appliedType = 'type":"AccessApplied"'
 const hasEntries = new RegExp(`"(?:access|clusterRoles)":|"${accessPending}"`)
 
 function followed(object: Resource): Followed {

@@ -121,7 +121,7 @@ const hasMembers = mentions('users', 'groups', 'clusterRoles', 'access', 'imageP
 /** A label or annotation may have the same name. Only if all occurrences have the team's own name, its username is that name. */
 function hasOtherName({ json, ref }: Document): boolean {
   const text = latin1(json)
-  const own = `"username":"${ref.name}"`
+  const own = `username":"${ref.name}"`
   let found = 0
   for (let at = text.indexOf(key); at !== -1; at = text.indexOf(key, at + key.length)) {
     if (!text.startsWith(own, at)) return true
@@ -129,7 +129,8 @@ function hasOtherName({ json, ref }: Document): boolean {
   }
   return found === 0
 }
-const key = '"username":'
+/** Without its first quote, because a search for a quote stops at every word. */
+const key = 'username":"'
 
 function read({ metadata, spec = {} }: Resource): TeamRecord {
   const { users, groups, username, clusterRoles, owner, access } = spec as {
