@@ -8,6 +8,11 @@ export type TermIndex = Map<string, string | SortedKeys>
 /** Moves a key from its previous terms to its new ones. */
 export function reindex(index: TermIndex, key: string, previous: readonly string[], next: readonly string[]): void {
   if (previous === next || isSame(previous, next)) return
+  // A new object, as every object at start.
+  if (previous.length === 0) {
+    for (const term of next) addTerm(index, term, key)
+    return
+  }
   const [before, after] = [new Set(previous), new Set(next)]
   for (const term of before) if (!after.has(term)) removeTerm(index, term, key)
   for (const term of after) if (!before.has(term)) addTerm(index, term, key)
@@ -16,6 +21,7 @@ export function reindex(index: TermIndex, key: string, previous: readonly string
 const isSame = (one: readonly string[], other: readonly string[]) =>
   one.length === other.length && one.every((term, at) => term === other[at])
 
+/** A term that has the key already stays as it is. */
 export function addTerm(index: TermIndex, term: string, key: string): void {
   const there = index.get(term)
   if (there === undefined) index.set(term, key)
