@@ -5,7 +5,8 @@ import { dirname, resolve } from 'node:path'
 import type { Logger } from 'pino'
 import { ApiError } from '../api/errors.ts'
 import type { Json } from '../api/object.ts'
-import { type IssuerConfig, type LoadedAuthConfig, loadAuthConfig, type ReadFile } from '../auth/jwt/auth-config.ts'
+import { type IssuerConfig, type LoadedAuthConfig, loadAuthConfig } from '../auth/jwt/auth-config.ts'
+import type { ReadFile } from '../auth/jwt/config-files.ts'
 import { type IssuerKeys, openIssuerKeys } from '../auth/jwt/issuer-keys.ts'
 import { type MachineTokens, type MachineTokensOptions, openMachineTokens } from '../auth/jwt/machine-tokens.ts'
 import { UsageError } from '../host/command.ts'
@@ -29,17 +30,19 @@ export type SignIn = {
   stop(): void
 }
 
+type Env = SignInOptions['env']
+
 /** Throws UsageError with everything that is wrong with the file and the files that it names. */
-export function readAuthConfig(file: string): Pick<LoadedAuthConfig, 'issuers' | 'files'> {
-  const { issuers, files, problems } = load(file)
+export function readAuthConfig(file: string, env: Env): Omit<LoadedAuthConfig, 'problems'> {
+  const { problems, ...config } = load(file, env)
   if (problems.length)
     throw new UsageError(problems.map(({ line, column, message }) => `${file}:${line}:${column}: ${message}`))
-  return { issuers, files }
+  return config
 }
 
-function load(file: string): LoadedAuthConfig {
+function load(file: string, env: Env): LoadedAuthConfig {
   const bytes = readBytes(file)
-  const loaded = loadAuthConfig(bytes, readWith(file))
+  const loaded = loadAuthConfig(bytes, readWith(file), env)
   return { ...loaded, files: [file, ...loaded.files.map(one => resolve(dirname(file), one))] }
 }
 
@@ -64,7 +67,7 @@ const readWith =
 
 /** Throws UsageError if the file is invalid. */
 export function openSignIn({ file, metrics, log, env, now }: SignInOptions): SignIn {
-  let { issuers, files } = readAuthConfig(file)
+  let { issuers, files } = readAuthConfig(file, env)
   const throttled = openThrottledLog(log, now)
   const reloads = metrics.counter('platform_auth_config_reloads_total', 'Reloads of auth.yaml, by result.')
   const verifications = metrics.counter('platform_jwt_verifications_total', 'Verified tokens, by issuer and result.')
@@ -77,7 +80,7 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
   gaugeIssuers(metrics, () => tokens)
   const reload = () => {
     try {
-      const next = readAuthConfig(file)
+      const next = readAuthConfig(file, env)
       issuers = next.issuers
       files = next.files
       tokens?.use(issuers)
@@ -85,7 +88,7 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
       log.info({ file, issuers: issuers.length }, 'auth config reloaded')
     } catch (error) {
       // An invalid configuration may name a file that is missing, so it is followed too.
-      files = [...new Set([...files, ...filesIn(file)])]
+      files = [...new Set([...files, ...filesIn(file, env)])]
       reloads({ result: 'failure' })(1)
       const problems = error instanceof UsageError ? error.problems : [String(error)]
       log.error({ file, problems }, 'auth config reload failed, keeping previous')
@@ -109,9 +112,9 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
   }
 }
 
-function filesIn(file: string): readonly string[] {
+function filesIn(file: string, env: Env): readonly string[] {
   try {
-    return load(file).files
+    return load(file, env).files
   } catch {
     return [file]
   }

@@ -27,7 +27,7 @@ async function checkFiles(settings: Settings, env: NodeJS.ProcessEnv): Promise<v
     checkCertificate(settings),
     checkKeyRing(settings, env),
     ...(file ? [checkGatewayConfig(file, env)] : []),
-    ...(settings['auth.config'] ? [checkAuthConfig(settings['auth.config'])] : []),
+    ...(settings['auth.config'] ? [checkAuthConfig(settings['auth.config'], env)] : []),
   ]
   const problems = (await Promise.allSettled(checks)).flatMap(check => {
     if (check.status === 'fulfilled') return []
@@ -69,7 +69,7 @@ async function checkGatewayConfig(file: string, env: NodeJS.ProcessEnv): Promise
   openSetupLoader(file, false, { env, now: Date.now }).load()
 }
 
-async function checkAuthConfig(file: string): Promise<void> {
+async function checkAuthConfig(file: string, env: NodeJS.ProcessEnv): Promise<void> {
   const { readAuthConfig } = await import('../apiserver/sign-in.ts')
-  readAuthConfig(file)
+  readAuthConfig(file, env)
 }

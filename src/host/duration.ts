@@ -1,25 +1,22 @@
 // Parses durations such as 90s, 15m, 12h, 7d and 2w.
 
+import { durationUnits, parseDuration } from '../api/duration.ts'
 import { ApiError } from '../api/errors.ts'
 import { UsageError } from './command.ts'
 import { quoted } from './sanitize.ts'
 
-const units: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
-
 /** Returns seconds. Throws UsageError that names the flag. Rejects a number without a unit as ambiguous. */
 export function readDuration(flag: string, text: string): number {
   if (/^0*[1-9]\d{0,8}$/.test(text)) {
-    const each = Object.keys(units).map(unit => `${text}${unit}`)
+    const each = durationUnits.map(unit => `${text}${unit}`)
     throw new UsageError([
       `${flag}: ${quoted(text)} must have a unit: use ${each.slice(0, -1).join(', ')} or ${each.at(-1)}`,
     ])
   }
-  if (!/^((\d{1,9}[smhdw])+|0)$/.test(text))
+  const seconds = parseDuration(text)
+  if (seconds === undefined)
     throw new UsageError([`${flag}: ${quoted(text)} must be a duration such as 90s, 15m, 12h, 7d or 2w`])
-  return [...text.matchAll(/(\d+)([smhdw])/g)].reduce(
-    (sum, [, count, unit]) => sum + Number(count) * (units[unit ?? 's'] ?? 1),
-    0,
-  )
+  return seconds
 }
 
 /** Parses a lifetime. Rejects 0, which the server would take as unlimited (D18, D31). */

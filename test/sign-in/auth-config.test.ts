@@ -1,38 +1,13 @@
 // auth.yaml: all problems with their lines, the expressions of Kubernetes' documentation, and reloads whole or not at all.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { stringify } from 'yaml'
-import { configCheck } from '../../src/cmd/config-check.ts'
-import { UsageError } from '../../src/host/command.ts'
 import { teams } from '../access/people.ts'
 import { eventually } from '../support/wire.ts'
+import { configHeader as header, problemsOf } from './config-problems.ts'
 import { entryOf, openSignIn, type SignInStage } from './sign-in-stage.ts'
 import { audience, startIssuer, type TestIssuer } from './test-issuer.ts'
-
-const header = 'apiVersion: config.platform.sh/v1\nkind: AuthConfig\n'
-
-/** The problems of `platform config check`, without the name of the file. */
-async function problemsOf(text: string): Promise<readonly string[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-auth-'))
-  const file = join(directory, 'auth.yaml')
-  writeFileSync(file, text)
-  const { log } = console
-  console.log = () => {}
-  try {
-    await configCheck(['--auth-config', file], {})
-    return []
-  } catch (error) {
-    assert.ok(error instanceof UsageError, String(error))
-    return error.problems.map(problem => problem.replaceAll(`${directory}/`, '').replace(/^auth\.yaml:/, ''))
-  } finally {
-    console.log = log
-    rmSync(directory, { recursive: true })
-  }
-}
 
 type Entry = { readonly [field: string]: unknown }
 const entry = (over: Entry = {}): Entry => ({

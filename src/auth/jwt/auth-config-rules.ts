@@ -1,40 +1,74 @@
 // The rules of an auth.yaml beyond its schema: unique names and issuers, prefixes, URLs, scopes.
 
-import { X509Certificate } from 'node:crypto'
 import { type Finding, nameOf, withoutGaps } from '../../api/config-shape.ts'
 import { dnsLabel, isReservedName, qualifiedName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import { checkScope } from '../../kinds/scope-validation.ts'
-import type { AuthConfig, JwtEntry } from './auth-config-schema.ts'
+import { checkLogin } from '../oidc/login-rules.ts'
+import type { AuthConfig, JwtEntry, LoginEntry } from './auth-config-schema.ts'
+import { checkIssuer } from './issuer-rules.ts'
 
 /** An entry without its parts of the wrong type, which were reported already. */
-export type PartialEntry = JwtEntry | undefined
-export type PartialConfig = Omit<AuthConfig, 'jwt'> & { readonly jwt?: readonly PartialEntry[] | undefined }
+type PartialList<T> = readonly (T | undefined)[] | undefined
+export type PartialConfig = Omit<AuthConfig, 'jwt' | 'login'> & {
+  readonly jwt?: PartialList<JwtEntry>
+  readonly login?: PartialList<LoginEntry>
+}
 
 const maxIssuers = 64
 const reservedEntryNames = ['system', 'platform']
 
-export const usernamePrefixOf = (entry: JwtEntry) => entry.claimMappings?.username?.prefix ?? `${entry.name}:`
-export const groupPrefixOf = (entry: JwtEntry) => entry.claimMappings?.groups?.prefix ?? `${entry.name}:`
+type Named = Pick<LoginEntry, 'name'> & {
+  readonly claimMappings?: Pick<NonNullable<LoginEntry['claimMappings']>, 'username' | 'groups'> | undefined
+}
+export const usernamePrefixOf = (entry: Named) => entry.claimMappings?.username?.prefix ?? `${entry.name}:`
+export const groupPrefixOf = (entry: Named) => entry.claimMappings?.groups?.prefix ?? `${entry.name}:`
+
+/** An entry of either list. */
+type Placed = { readonly at: readonly ['login' | 'jwt', number]; readonly entry: JwtEntry | LoginEntry }
 
 export function checkAuthRules(config: PartialConfig): Finding[] {
-  // A value of the wrong type leaves a gap, which the rules do not expect.
-  const jwt = (config.jwt ?? []).map(entry => entry && (withoutGaps(entry) as JwtEntry))
-  const found = jwt.flatMap((entry, index) => (entry ? checkEntry(entry, ['jwt', index]) : []))
-  if (jwt.length > maxIssuers)
-    found.push({ at: ['jwt', maxIssuers], message: `jwt has more than ${maxIssuers} entries; remove some` })
-  return [...found, ...checkUnique(jwt), ...checkPrefixes(jwt)]
+  const login = entriesOf(config.login)
+  const jwt = entriesOf(config.jwt)
+  const placed = [
+    ...login.map(([index, entry]): Placed => ({ at: ['login', index], entry })),
+    ...jwt.map(([index, entry]): Placed => ({ at: ['jwt', index], entry })),
+  ]
+  const found = [
+    ...placed.flatMap(({ at, entry }) => checkCommon(entry, at)),
+    ...login.flatMap(([index, entry]) => checkLogin(entry, ['login', index])),
+    ...jwt.flatMap(([index, entry]) => checkJwt(entry, ['jwt', index])),
+    ...checkUnique(placed),
+    ...checkPrefixes(placed),
+    ...checkAudiences(login, jwt),
+  ]
+  const [logins, issuers] = [config.login?.length ?? 0, config.jwt?.length ?? 0]
+  if (logins + issuers > maxIssuers) {
+    const what = logins === 0 ? 'jwt has' : issuers === 0 ? 'login has' : 'login and jwt have'
+    const message = `${what} more than ${maxIssuers} entries${what.endsWith('have') ? ' together' : ''}; remove some`
+    found.push({ at: issuers === 0 ? ['login', maxIssuers] : ['jwt', Math.max(0, maxIssuers - logins)], message })
+  }
+  return found
 }
 
-function checkEntry(entry: JwtEntry, at: At): Finding[] {
+/** With their indexes. A value of the wrong type leaves a gap, which the rules do not expect. */
+const entriesOf = <T>(list: PartialList<T>): (readonly [number, T])[] =>
+  (list ?? []).flatMap((entry, index) => (entry === undefined ? [] : [[index, withoutGaps(entry) as T] as const]))
+
+function checkCommon({ name, issuer }: JwtEntry | LoginEntry, at: At): Finding[] {
+  const found: Finding[] = []
+  const add = (message: string) => found.push({ at: [...at, 'name'], message: `${nameOf([...at, 'name'])} ${message}` })
+  if (name !== undefined && dnsLabel(name).length > 0)
+    add('must be a DNS label: lower-case letters, digits and -, at most 63 characters')
+  if (name !== undefined && reservedEntryNames.includes(name)) add(`must not be ${name}; use another name`)
+  return issuer ? [...found, ...checkIssuer(issuer, [...at, 'issuer'])] : found
+}
+
+function checkJwt(entry: JwtEntry, at: At): Finding[] {
   const found: Finding[] = []
   const add = (path: At, message: string) =>
     found.push({ at: [...at, ...path], message: `${nameOf([...at, ...path])} ${message}` })
-  const { name, issuer, claimMappings, scope } = entry
-  if (name !== undefined && dnsLabel(name).length > 0)
-    add(['name'], 'must be a DNS label: lower-case letters, digits and -, at most 63 characters')
-  if (name !== undefined && reservedEntryNames.includes(name)) add(['name'], `must not be ${name}; use another name`)
-  if (issuer) found.push(...checkIssuer(issuer, [...at, 'issuer']))
+  const { claimMappings, scope } = entry
   for (const [index, { key = '' }] of (claimMappings?.extra ?? []).entries()) {
     const problem = extraKeyProblem(key)
     if (problem) add(['claimMappings', 'extra', index, 'key'], problem)
@@ -53,53 +87,6 @@ const pathOf = (field: string): At =>
     .split(/\.|(?=\[)/)
     .map(step => (step.startsWith('[') ? Number(step.slice(1, -1)) : step))
 
-function checkIssuer(issuer: NonNullable<JwtEntry['issuer']>, at: At): Finding[] {
-  const found: Finding[] = []
-  const add = (field: string, message: string) =>
-    found.push({ at: [...at, field], message: `${nameOf([...at, field])} ${message}` })
-  const { url, discoveryURL, certificateAuthority, certificateAuthorityFile, audiences } = issuer
-  for (const [field, value] of Object.entries({ url, discoveryURL }))
-    if (value !== undefined) {
-      const problem = urlProblem(value)
-      if (problem) add(field, problem)
-    }
-  if (url !== undefined && url === discoveryURL) add('discoveryURL', 'must differ from url; remove it')
-  if (certificateAuthority !== undefined && certificateAuthorityFile !== undefined)
-    add('certificateAuthorityFile', 'cannot be combined with certificateAuthority; keep one of them')
-  if (certificateAuthority !== undefined && !isCertificate(certificateAuthority))
-    add('certificateAuthority', 'does not contain a PEM certificate')
-  if (audiences?.length === 0) add('audiences', 'requires at least one audience')
-  for (const [index, audience] of (audiences ?? []).entries()) {
-    const path = [...at, 'audiences', index]
-    if (audience === '') found.push({ at: path, message: `${nameOf(path)} requires a value` })
-    else if (audience.startsWith('platform:'))
-      found.push({
-        at: path,
-        message: `${nameOf(path)} must not start with platform:, which is for direct-cluster tokens; use the URL of this server`,
-      })
-  }
-  return found
-}
-
-export function isCertificate(text: string): boolean {
-  try {
-    return Boolean(new X509Certificate(text).raw)
-  } catch {
-    return false
-  }
-}
-
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
-
-/** Plain HTTP would let the network choose the keys. */
-export function urlProblem(value: string): string | undefined {
-  const url = URL.canParse(value) ? new URL(value) : undefined
-  if (!url || /[\s#]/.test(value)) return 'must be an https URL without a fragment'
-  if (url.username || url.password) return 'must not contain a username or password'
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && loopback.test(url.hostname))) return undefined
-  return 'must be an https URL (http only for loopback addresses)'
-}
-
 /** As in Kubernetes: a lower-case path with a domain. Ours are for the server. */
 function extraKeyProblem(key: string): string | undefined {
   const [domain = ''] = key.split('/')
@@ -110,59 +97,75 @@ function extraKeyProblem(key: string): string | undefined {
     : undefined
 }
 
-type Entries = readonly PartialEntry[]
-
-function checkUnique(jwt: Entries): Finding[] {
+function checkUnique(placed: readonly Placed[]): Finding[] {
   const found: Finding[] = []
   const seen = new Set<string>()
-  const once = (at: At, value: string | undefined) => {
+  const once = (at: At, value: string | undefined, among: string) => {
     if (value === undefined) return
-    const key = `${at.slice(2).join('.')} ${value}`
+    const key = `${among} ${value}`
     if (seen.has(key))
       found.push({ at, message: `${nameOf(at)}: duplicate value "${value}"; each entry needs its own` })
     seen.add(key)
   }
-  for (const [index, entry] of jwt.entries()) {
-    once(['jwt', index, 'name'], entry?.name)
-    once(['jwt', index, 'issuer', 'url'], entry?.issuer?.url)
+  for (const { at, entry } of placed) {
+    once([...at, 'name'], entry.name, 'name')
+    // People and machines may come from the same issuer, because their audiences differ.
+    once([...at, 'issuer', 'url'], entry.issuer?.url, `url of ${at[0]}`)
   }
   return found
 }
 
+/** Otherwise an ID token of a person would be valid as the token of a machine. */
+function checkAudiences(
+  login: readonly (readonly [number, LoginEntry])[],
+  jwt: readonly (readonly [number, JwtEntry])[],
+): Finding[] {
+  return jwt.flatMap(([index, { issuer }]) =>
+    (issuer?.audiences ?? []).flatMap((audience, position) => {
+      const same = login.find(([, one]) => one.issuer?.url === issuer?.url && one.clientID === audience)
+      const at = ['jwt', index, 'issuer', 'audiences', position]
+      return same
+        ? [{ at, message: `${nameOf(at)} must not be the clientID of login[${same[0]}], which is for people` }]
+        : []
+    }),
+  )
+}
+
 /** Otherwise two issuers could give the same name, or an issuer the name of somebody with an access key (D65). */
-function checkPrefixes(jwt: Entries): Finding[] {
+function checkPrefixes(placed: readonly Placed[]): Finding[] {
   const found: Finding[] = []
   for (const field of ['username', 'groups'] as const) {
-    const prefixes = jwt.map(entry => {
-      if (entry?.name === undefined) return undefined
+    const prefixes = placed.map(({ entry }) => {
+      if (entry.name === undefined) return undefined
       return field === 'username' ? usernamePrefixOf(entry) : groupPrefixOf(entry)
     })
-    for (const [index, prefix] of prefixes.entries()) {
+    for (const [index, one] of placed.entries()) {
+      const prefix = prefixes[index]
       if (prefix === undefined) continue
-      const at = placeOf(jwt[index], index, field)
+      const at = placeOf(one, field)
       // A default prefix is as valid as the name, which is checked already.
-      const problem = at.at(-1) === 'prefix' ? prefixProblem(prefix) : undefined
+      const problem = at.at(-1) === 'prefix' ? prefixProblem(prefix, one) : undefined
       if (problem) found.push({ at, message: `${nameOf(at)} ${problem}` })
+      if (prefix === '' && prefixes.indexOf('') < index)
+        found.push({ at, message: `${nameOf(at)}: only one entry can have the empty prefix` })
       const same = prefixes.findIndex(
-        (one, other) => one !== undefined && one !== '' && other !== index && prefix.startsWith(one),
+        (begin, other) => begin !== undefined && begin !== '' && other !== index && prefix.startsWith(begin),
       )
       if (same !== -1 && !(prefixes[same] === prefix && same > index))
         found.push({
           at,
-          message: `${nameOf(at)}: the prefix "${prefix}" begins with the prefix of jwt[${same}], "${prefixes[same]}"; choose prefixes that do not`,
+          message: `${nameOf(at)}: the prefix "${prefix}" begins with the prefix of ${nameOf(placed[same]?.at ?? [])}, "${prefixes[same]}"; choose prefixes that do not`,
         })
     }
   }
   return found
 }
 
-const placeOf = (entry: PartialEntry, index: number, field: 'username' | 'groups'): At =>
-  entry?.claimMappings?.[field]?.prefix === undefined
-    ? ['jwt', index, 'name']
-    : ['jwt', index, 'claimMappings', field, 'prefix']
+const placeOf = ({ at, entry }: Placed, field: 'username' | 'groups'): At =>
+  entry.claimMappings?.[field]?.prefix === undefined ? [...at, 'name'] : [...at, 'claimMappings', field, 'prefix']
 
-function prefixProblem(prefix: string): string | undefined {
-  if (prefix === '') return 'requires a value: names of an issuer always have a prefix'
+function prefixProblem(prefix: string, { at }: Placed): string | undefined {
+  if (prefix === '') return at[0] === 'jwt' ? 'requires a value: names of an issuer always have a prefix' : undefined
   if (isReservedName(prefix)) return 'must not start with system: or platform:'
   if (/[\x00-\x20\x7f]/.test(prefix)) return 'must not contain blanks or control characters'
   // With the prefix ad, the subject min would become admin.

@@ -1,17 +1,19 @@
-// The schema of an auth.yaml. Fields of `jwt` have the names of Kubernetes' AuthenticationConfiguration.
+// The schema of an auth.yaml. Its fields have the names of Kubernetes' AuthenticationConfiguration where that has them.
 
-import { list, oneOf, type Static, struct, text } from '../../api/schema.ts'
+import { flag, list, oneOf, type Static, struct, text } from '../../api/schema.ts'
 import { scope } from '../../kinds/shared-schema.ts'
+
+const source = {
+  url: text('URL of the issuer, exactly as in the claim iss.'),
+  discoveryURL: text('URL of the discovery document. Default: /.well-known/openid-configuration below url.'),
+  certificateAuthority: text('CA certificates in PEM. Default: the CAs of the system.'),
+  certificateAuthorityFile: text('File with these certificates. A relative path starts at the directory of this file.'),
+}
 
 const issuer = struct(
   'The issuer of the tokens.',
   {
-    url: text('URL of the issuer, exactly as in the claim iss.'),
-    discoveryURL: text('URL of the discovery document. Default: /.well-known/openid-configuration below url.'),
-    certificateAuthority: text('CA certificates in PEM. Default: the CAs of the system.'),
-    certificateAuthorityFile: text(
-      'File with these certificates. A relative path starts at the directory of this file.',
-    ),
+    ...source,
     audiences: list(text(''), 'A token must have one of these in its claim aud.'),
     audienceMatchPolicy: oneOf(['MatchAny'], 'How audiences are compared. Default MatchAny.'),
   },
@@ -32,15 +34,18 @@ const prefixed = (what: string) =>
     expression: text('CEL expression over claims.'),
   })
 
+const unprefixed = (what: string) =>
+  struct(`How to find the ${what}: claim or expression.`, {
+    claim: text('Name of a claim.'),
+    expression: text('CEL expression over claims.'),
+  })
+
 const claimMappings = struct(
   'How claims become a user.',
   {
     username: prefixed('username'),
     groups: prefixed('groups'),
-    uid: struct('How to find the uid: claim or expression.', {
-      claim: text('Name of a claim.'),
-      expression: text('CEL expression over claims.'),
-    }),
+    uid: unprefixed('uid'),
     extra: list(
       struct(
         'An extra attribute of the user.',
@@ -78,16 +83,53 @@ const jwt = struct(
   ['name', 'issuer', 'claimMappings'],
 )
 
+const lifetimes = struct('Lifetimes of sessions, as durations such as 10m.', {
+  refreshAfter: text('Age after which the groups are read again. Default 10m.'),
+  refreshGrace: text('How long a session works while the provider is unreachable. Default 1h.'),
+  idle: text('A session ends when it is unused for this long. Default 12h.'),
+  max: text('A session ends after this time. Default 7d.'),
+})
+
+const login = struct(
+  'An OpenID Connect provider that people sign in with.',
+  {
+    name: text('Name of the entry: a DNS label.'),
+    displayName: text('Name for people. Default: the name.'),
+    issuer: struct('The provider.', source, ['url']),
+    clientID: text('ID of this server at the provider.'),
+    clientSecretFile: text('File with the client secret. A relative path starts at the directory of this file.'),
+    clientSecretEnv: text('Environment variable with the client secret.'),
+    scopes: list(text(''), 'Requested scopes. Default: openid, profile, email, and offline_access if supported.'),
+    userInfo: flag('Also read claims from the userinfo endpoint. Default false.'),
+    claimValidationRules: list(claimRule, 'Conditions on the claims. All must hold.'),
+    claimMappings: struct(
+      'How claims become a user.',
+      {
+        username: prefixed('username'),
+        groups: prefixed('groups'),
+        displayName: unprefixed('display name'),
+        email: unprefixed('e-mail address'),
+      },
+      ['username'],
+    ),
+    groupPatterns: list(text(''), 'Only groups that match one of these patterns are kept. Default: all.'),
+    lifetimes,
+  },
+  ['name', 'issuer', 'clientID', 'claimMappings'],
+)
+
 export const authConfigSchema = struct(
   'Configuration of sign-in.',
   {
     apiVersion: oneOf(['config.platform.sh/v1'], 'API version of this file.'),
     kind: oneOf(['AuthConfig'], 'Kind of this file.'),
-    jwt: list(jwt, 'Issuers whose tokens machines sign in with. At most 64.'),
+    login: list(login, 'Providers that people sign in with. At most 64 together with jwt.'),
+    jwt: list(jwt, 'Issuers whose tokens machines sign in with. At most 64 together with login.'),
   },
   ['apiVersion', 'kind'],
 )
 
 export type AuthConfig = Static<typeof authConfigSchema>
 export type JwtEntry = Static<typeof jwt>
+export type LoginEntry = Static<typeof login>
 export type ClaimRule = Static<typeof claimRule>

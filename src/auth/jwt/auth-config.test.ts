@@ -12,9 +12,23 @@ const entry = {
   userValidationRules: [{ expression: 'user.username != ""' }],
   scope: { projects: [{ project: 'shop' }], roles: [{ role: 'agent' }], rules: [{ verbs: ['get'] }] },
 }
-const load = (jwt: unknown) => {
-  const config = { apiVersion: 'config.platform.sh/v1', kind: 'AuthConfig', jwt }
-  return loadAuthConfig(Buffer.from(JSON.stringify(config)), () => ({ problem: 'does not exist' }))
+const login = {
+  name: 'corp',
+  displayName: 'Corp',
+  issuer: { url: 'https://login.example' },
+  clientID: 'platform',
+  clientSecretEnv: 'SECRET',
+  scopes: ['groups'],
+  userInfo: true,
+  claimMappings: { username: { claim: 'sub', prefix: '' }, groups: { claim: 'groups' }, email: { claim: 'mail' } },
+  groupPatterns: ['a-*'],
+  lifetimes: { refreshAfter: '1m', max: '1h' },
+}
+const load = (jwt: unknown, logins: unknown = []) => {
+  const config = { apiVersion: 'config.platform.sh/v1', kind: 'AuthConfig', jwt, login: logins }
+  return loadAuthConfig(Buffer.from(JSON.stringify(config)), () => ({ problem: 'does not exist' }), {
+    SECRET: 'x',
+  })
 }
 
 /** Copies of the value, each with one part replaced. */
@@ -27,8 +41,10 @@ function* withOnePart(value: unknown, part: unknown): Generator<unknown> {
 }
 
 test('a part of the wrong type is a problem', () => {
-  assert.deepEqual(load([entry]).problems, [])
+  assert.deepEqual(load([entry], [login]).problems, [])
   for (const part of [null, 1, 'x', [], [null], [1], {}, { x: null }])
     for (const jwt of withOnePart([entry], part)) load(jwt)
+  for (const part of [null, 1, 'x', [], [null], {}, { x: null }])
+    for (const logins of withOnePart([login], part)) load([entry], logins)
   for (const part of [null, 1, { x: null }]) assert.notDeepEqual(load([{ ...entry, issuer: part }]).problems, [])
 })

@@ -1,11 +1,13 @@
-// Reads an auth.yaml: everything that is wrong with it at once, with line and column, and the compiled issuers.
+// Reads an auth.yaml: everything that is wrong with it at once, with line and column, and the compiled entries.
 
 import { type Finding, isDoubtful, problemsIn, validPart, withoutGaps } from '../../api/config-shape.ts'
 import type { Schema } from '../../api/schema.ts'
 import { type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
-import { checkAuthRules, isCertificate, type PartialConfig } from './auth-config-rules.ts'
-import { authConfigSchema, type JwtEntry } from './auth-config-schema.ts'
-import { compileMapping, type Mapping } from './claim-mapping.ts'
+import { compileLogin, type LoginConfig } from '../oidc/login-config.ts'
+import { checkAuthRules, groupPrefixOf, type PartialConfig, usernamePrefixOf } from './auth-config-rules.ts'
+import { authConfigSchema, type JwtEntry, type LoginEntry } from './auth-config-schema.ts'
+import { compileMapping, type Mapping, mappingTools } from './claim-mapping.ts'
+import { openConfigFiles, type ReadFile } from './config-files.ts'
 
 /** An entry of `jwt` that is ready to use. */
 export type IssuerConfig = {
@@ -21,54 +23,58 @@ export type IssuerConfig = {
 
 export type LoadedAuthConfig = {
   readonly issuers: readonly IssuerConfig[]
+  readonly logins: readonly LoginConfig[]
   /** The files that the configuration names. */
   readonly files: readonly string[]
   readonly problems: readonly Problem[]
 }
 
-/** `readFile`: the content of a CA file, or why it is unreadable. */
-export type ReadFile = (file: string) => { readonly text: string } | { readonly problem: string }
+type Env = { readonly [name: string]: string | undefined }
 
-export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile): LoadedAuthConfig {
+export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile, env: Env = {}): LoadedAuthConfig {
   let text: ConfigText
   try {
     text = readConfigText(bytes)
   } catch (error) {
     if (!(error instanceof ConfigTextError)) throw error
-    return { issuers: [], files: [], problems: error.problems }
+    return { issuers: [], logins: [], files: [], problems: error.problems }
   }
   const findings: Finding[] = []
   const valid = validPart(text.value, { schema: authConfigSchema as Schema, at: [], findings })
   const partial = (valid ?? {}) as PartialConfig
   const more = checkAuthRules(partial)
-  const files: string[] = []
-  const readCa = (entry: JwtEntry, index: number): string | undefined => {
-    const { certificateAuthority, certificateAuthorityFile: file } = entry.issuer ?? {}
-    if (file === undefined) return certificateAuthority
-    files.push(file)
-    const content = readFile(file)
-    const problem =
-      'problem' in content
-        ? content.problem
-        : isCertificate(content.text)
-          ? undefined
-          : `${file} does not contain a PEM certificate`
-    if (problem === undefined && 'text' in content) return content.text
-    more.push({
-      at: ['jwt', index, 'issuer', 'certificateAuthorityFile'],
-      message: `jwt[${index}].issuer.certificateAuthorityFile: ${problem}`,
-    })
-    return undefined
+  const files = openConfigFiles({ readFile, env, findings: more })
+  const entries = {
+    login: (partial.login ?? []).map(entry => entry && (withoutGaps(entry) as LoginEntry)),
+    jwt: (partial.jwt ?? []).map(entry => entry && (withoutGaps(entry) as JwtEntry)),
   }
-  const issuers = (partial.jwt ?? []).flatMap((entry, index): IssuerConfig[] => {
+  const issuers = entries.jwt.flatMap((entry, index): IssuerConfig[] => {
     if (!entry) return []
-    const whole = withoutGaps(entry) as JwtEntry
-    const { name = '', issuer = {}, scope } = whole
-    const mapping = compileMapping(whole, ['jwt', index], more)
-    const url = issuer.url ?? ''
-    const discoveryURL = issuer.discoveryURL ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration`
-    return [{ name, url, discoveryURL, ca: readCa(whole, index), audiences: issuer.audiences ?? [], scope, mapping }]
+    const at = ['jwt', index]
+    const { name = '', issuer = {}, scope } = entry
+    const mapping = compileMapping(entry, mappingTools(at, more))
+    const ca = files.certificateOf(issuer, [...at, 'issuer'])
+    return [{ name, ...addressOf(issuer), ca, audiences: issuer.audiences ?? [], scope, mapping }]
+  })
+  const logins = entries.login.flatMap((entry, index): LoginConfig[] => {
+    if (!entry) return []
+    const at = ['login', index]
+    const others = [...entries.login, ...entries.jwt].flatMap(one => (one && one !== entry ? [one] : []))
+    return [
+      compileLogin(entry, {
+        ...addressOf(entry.issuer ?? {}),
+        ca: files.certificateOf(entry.issuer ?? {}, [...at, 'issuer']),
+        clientSecret: files.clientSecretOf(entry, at),
+        prefixes: { username: usernamePrefixOf(entry), groups: groupPrefixOf(entry) },
+        tools: mappingTools(at, more),
+        others: { username: others.map(usernamePrefixOf), groups: others.map(groupPrefixOf) },
+      }),
+    ]
   })
   findings.push(...more.filter(one => !isDoubtful(findings, one)))
-  return { issuers, files, problems: problemsIn(text, findings) }
+  return { issuers, logins, files: files.names, problems: problemsIn(text, findings) }
+}
+
+function addressOf({ url = '', discoveryURL }: NonNullable<LoginEntry['issuer']>) {
+  return { url, discoveryURL: discoveryURL ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration` }
 }

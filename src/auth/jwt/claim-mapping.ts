@@ -21,17 +21,30 @@ export class MappingError extends Error {}
 export type Mapping = {
   /** Throws MappingError. */
   map(claims: JsonObject): MappedUser & { readonly droppedGroups: number }
+  /** Where groups come from; undefined: there are none. */
+  readonly groups: Source | undefined
 }
 
 const maxGroups = 200
-const maxName = 512
+export const maxName = 512
 const maxGroupName = 256
 const maxExtraValue = 1024
 
+/** What a login entry adds to the mapping of groups and names. */
+export type MappingOptions = {
+  /** Groups are kept before they get their prefix. Default: all. */
+  readonly keepGroup?: (group: string) => boolean
+  /** Names that belong to another entry, if this one has the empty prefix. */
+  readonly isForeignUser?: (username: string) => boolean
+  readonly isForeignGroup?: (group: string) => boolean
+  /** How to have fewer groups. */
+  readonly fewerGroups?: string
+}
+
 type Compile = (path: At, text: string | undefined, scope: Scope, result: ResultType) => Expression | undefined
 
-/** Adds the problems of expressions to `findings`. With problems, the mapping is not usable. */
-export function compileMapping(entry: JwtEntry, at: At, findings: Finding[]): Mapping {
+/** Compiles the sources of an entry. Adds problems to `findings`. */
+export function mappingTools(at: At, findings: Finding[]): Tools {
   const add = (path: At, message: string) =>
     findings.push({ at: [...at, ...path], message: `${nameOf([...at, ...path])} ${message}` })
   const expression: Compile = (path, text, scope, result) => {
@@ -44,6 +57,11 @@ export function compileMapping(entry: JwtEntry, at: At, findings: Finding[]): Ma
       return undefined
     }
   }
+  return { add, expression }
+}
+
+/** With problems in `tools`, the mapping is not usable. */
+export function compileMapping(entry: JwtEntry, { add, expression }: Tools, options: MappingOptions = {}): Mapping {
   const { username, groups, uid, extra = [] } = entry.claimMappings ?? {}
   const rules = (entry.claimValidationRules ?? []).map((rule, index) =>
     claimRule(rule, ['claimValidationRules', index], { add, expression }),
@@ -68,13 +86,14 @@ export function compileMapping(entry: JwtEntry, at: At, findings: Finding[]): Ma
   })
   const prefixes = { username: usernamePrefixOf(entry), groups: groupPrefixOf(entry) }
   return {
+    groups: sources.groups,
     map(claims) {
       const values = celValue(claims)
       const refuse = (problem: string | undefined) => {
         if (problem !== undefined) throw new MappingError(problem)
       }
       for (const rule of rules) refuse(rule.check(claims, values))
-      const user = toUser(claims, values, { entry, sources, extras, prefixes })
+      const user = toUser(claims, values, { sources, extras, prefixes, options })
       refuse(user.problem)
       const variable = { ...user.user, uid: user.user.uid ?? '', extra: new Map(Object.entries(user.user.extra)) }
       for (const { name, message, holds } of users)
@@ -94,7 +113,7 @@ function run<T>(name: string, work: () => T): T {
   }
 }
 
-type Tools = { readonly add: (path: At, message: string) => void; readonly expression: Compile }
+export type Tools = { readonly add: (path: At, message: string) => void; readonly expression: Compile }
 type CompiledRule = {
   readonly name: string
   readonly expression: Expression | undefined
@@ -122,9 +141,9 @@ function claimRule(rule: ClaimRule, at: At, { add, expression }: Tools): Compile
 const own = (claims: JsonObject, name: string): Json | undefined =>
   Object.hasOwn(claims, name) ? claims[name] : undefined
 
-type Source = { readonly claim: string | undefined; readonly expression: Expression | undefined }
+export type Source = { readonly claim: string | undefined; readonly expression: Expression | undefined }
 
-function source(
+export function source(
   { claim, expression: text }: { readonly claim?: string | undefined; readonly expression?: string | undefined },
   at: At,
   result: ResultType,
@@ -133,6 +152,15 @@ function source(
   if ((claim === undefined) === (text === undefined)) add(at, 'requires either claim or expression')
   if (claim === '') add([...at, 'claim'], 'requires the name of a claim')
   return { claim, expression: expression([...at, 'expression'], text, 'claims', result) }
+}
+
+type Input = { readonly claims: JsonObject; readonly values: unknown }
+
+/** `name`: the field of claimMappings, for errors. Throws MappingError. */
+export function readSource(name: string, from: Source | undefined, { claims, values }: Input): Json | undefined {
+  const { claim, expression } = from ?? {}
+  if (claim !== undefined) return own(claims, claim)
+  return run(`claimMappings.${name}`, () => expression?.evaluate(values)) as Json | undefined
 }
 
 /** As Kubernetes checks it: an e-mail is a username only if the provider verified it (D65). */
@@ -155,23 +183,20 @@ function checkEmail(
 }
 
 type Sources = {
-  readonly entry: JwtEntry
   readonly sources: { readonly username: Source; readonly groups: Source | undefined; readonly uid: Source | undefined }
   readonly extras: readonly { readonly key: string; readonly value: Expression | undefined }[]
   readonly prefixes: { readonly username: string; readonly groups: string }
+  readonly options: MappingOptions
 }
 
-function toUser(claims: JsonObject, values: unknown, { sources, extras, prefixes }: Sources) {
-  const read = (field: keyof Sources['sources']): Json | undefined => {
-    const { claim, expression } = sources[field] ?? {}
-    if (claim !== undefined) return own(claims, claim)
-    return run(`claimMappings.${field}`, () => expression?.evaluate(values)) as Json | undefined
-  }
+function toUser(claims: JsonObject, values: unknown, { sources, extras, prefixes, options }: Sources) {
+  const { keepGroup = () => true, isForeignUser = () => false, isForeignGroup = () => false, fewerGroups } = options
+  const read = (field: keyof Sources['sources']) => readSource(field, sources[field], { claims, values })
   const name = read('username')
   const username = `${prefixes.username}${typeof name === 'string' ? name : ''}`
-  const given = groupsOf(read('groups'))
+  const given = groupsOf(read('groups'))?.filter(keepGroup)
   const named = given?.map(group => `${prefixes.groups}${group}`) ?? []
-  const groups = [...new Set(named)].filter(group => !isReservedName(group))
+  const groups = [...new Set(named)].filter(group => !isReservedName(group) && !isForeignGroup(group))
   const uid = read('uid')
   const extra: { [key: string]: readonly string[] } = {}
   for (const { key, value } of extras) {
@@ -181,7 +206,8 @@ function toUser(claims: JsonObject, values: unknown, { sources, extras, prefixes
   }
   const problem =
     usernameProblem(claims, sources.username, { name, username }) ??
-    groupsProblem(given, named) ??
+    (isForeignUser(username) ? 'the username starts with the prefix of another entry' : undefined) ??
+    groupsProblem(given, named, fewerGroups) ??
     (uid !== undefined && (typeof uid !== 'string' || !isName(uid, maxName)) ? 'the uid is invalid' : undefined) ??
     (Object.values(extra).some(list => list.length > maxGroups || list.some(one => !isName(one, maxExtraValue)))
       ? 'an extra attribute is invalid'
@@ -201,10 +227,13 @@ function usernameProblem(claims: JsonObject, { claim }: Source, { name, username
   return isReservedName(username) ? 'the username starts with system: or platform:, which is reserved' : undefined
 }
 
-function groupsProblem(given: readonly string[] | undefined, named: readonly string[]): string | undefined {
+function groupsProblem(
+  given: readonly string[] | undefined,
+  named: readonly string[],
+  fewerGroups = 'send fewer, or map only those that are needed',
+): string | undefined {
   if (!given) return 'the groups of the token must be a string or a list of strings'
-  if (given.length > maxGroups)
-    return `the token has more than ${maxGroups} groups; send fewer, or map only those that are needed`
+  if (given.length > maxGroups) return `the token has more than ${maxGroups} groups; ${fewerGroups}`
   // Servers that receive impersonation headers split them at commas.
   return named.every(group => isName(group, maxGroupName) && !group.includes(','))
     ? undefined
@@ -220,5 +249,5 @@ function groupsOf(value: Json | undefined): readonly string[] | undefined {
 }
 
 /** Two names that look the same, or are the same as UTF-8, must not be two users. A gateway sends names as headers. */
-const isName = (text: string, most: number) =>
+export const isName = (text: string, most: number) =>
   text.length <= most && text.isWellFormed() && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text) && text.trim() === text

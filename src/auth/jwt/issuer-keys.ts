@@ -3,7 +3,7 @@
 import type { CryptoKey, JWK } from 'jose'
 import { importJWK } from 'jose/key/import'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { urlProblem } from './auth-config-rules.ts'
+import { urlProblem } from './issuer-rules.ts'
 
 /** A published key. It stays the same object as long as the issuer publishes the same key. */
 export type PublishedKey = { readonly key: CryptoKey; readonly id: string | undefined; readonly algorithm: string }
