@@ -1,20 +1,19 @@
-// Sign-in with tokens of external issuers: loads auth.yaml, follows it, and fetches the keys of its issuers.
+// Sign-in of people and machines: loads auth.yaml, follows it, and opens its providers and issuers.
 
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Logger } from 'pino'
-import { ApiError } from '../api/errors.ts'
-import type { Json } from '../api/object.ts'
 import { type IssuerConfig, type LoadedAuthConfig, loadAuthConfig } from '../auth/jwt/auth-config.ts'
 import type { ReadFile } from '../auth/jwt/config-files.ts'
 import { type IssuerKeys, openIssuerKeys } from '../auth/jwt/issuer-keys.ts'
 import { type MachineTokens, type MachineTokensOptions, openMachineTokens } from '../auth/jwt/machine-tokens.ts'
+import { openProviders, type Providers } from '../auth/oidc/providers.ts'
 import { UsageError } from '../host/command.ts'
 import { followFiles } from '../host/follow-files.ts'
 import { fileProblem, unreadable } from '../host/fs-errors.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openThrottledLog } from '../serving/throttled-log.ts'
-import { openTransport } from '../transport/transport.ts'
+import { jsonOver, openIssuerHttp } from './issuer-http.ts'
 
 export type SignInOptions = {
   /** The path of auth.yaml. */
@@ -26,6 +25,8 @@ export type SignInOptions = {
 }
 
 export type SignIn = {
+  /** The providers that people sign in with. */
+  readonly providers: Providers
   readonly openTokens: (parts: Pick<MachineTokensOptions, 'teams' | 'changed'>) => MachineTokens
   stop(): void
 }
@@ -65,27 +66,51 @@ const readWith =
     }
   }
 
+/** Largest documents of an issuer, and largest responses of a provider, which contain tokens with groups. */
+const maxDocument = 256 * 1024
+const maxResponse = 1024 * 1024
+
 /** Throws UsageError if the file is invalid. */
 export function openSignIn({ file, metrics, log, env, now }: SignInOptions): SignIn {
-  let { issuers, files } = readAuthConfig(file, env)
+  let { issuers, logins, files } = readAuthConfig(file, env)
   const throttled = openThrottledLog(log, now)
   const reloads = metrics.counter('platform_auth_config_reloads_total', 'Reloads of auth.yaml, by result.')
   const verifications = metrics.counter('platform_jwt_verifications_total', 'Verified tokens, by issuer and result.')
   let tokens: MachineTokens | undefined
   const openKeys = ({ name, url, discoveryURL, ca }: IssuerConfig, withdrawn: () => void): IssuerKeys => {
     const failed = throttled(`fetching the keys of issuer ${name}`)
-    const { fetchJson, close } = openFetch({ url, ca, env, now })
-    return openIssuerKeys({ url, discoveryURL, fetchJson, close, now, failed, worked: failed.worked, withdrawn })
+    const http = openIssuerHttp({ url, ca, env, now, maxBytes: maxDocument })
+    const { close } = http
+    return openIssuerKeys({
+      url,
+      discoveryURL,
+      fetchJson: jsonOver(http),
+      close,
+      now,
+      failed,
+      worked: failed.worked,
+      withdrawn,
+    })
   }
+  const providers = openProviders({
+    now,
+    openHttp: ({ url, ca }) => openIssuerHttp({ url, ca, env, now, maxBytes: maxResponse }),
+    watch: ({ name }) => {
+      const failed = throttled(`contacting login provider ${name}`)
+      return { failed, worked: failed.worked }
+    },
+    droppedGroups: (provider, count) => log.warn({ provider, count }, 'dropped reserved groups of a person'),
+  })
+  providers.use(logins)
   gaugeIssuers(metrics, () => tokens)
   const reload = () => {
     try {
       const next = readAuthConfig(file, env)
-      issuers = next.issuers
-      files = next.files
+      ;({ issuers, logins, files } = next)
       tokens?.use(issuers)
+      providers.use(logins)
       reloads({ result: 'success' })(1)
-      log.info({ file, issuers: issuers.length }, 'auth config reloaded')
+      log.info({ file, providers: logins.length, issuers: issuers.length }, 'auth config reloaded')
     } catch (error) {
       // An invalid configuration may name a file that is missing, so it is followed too.
       files = [...new Set([...files, ...filesIn(file, env)])]
@@ -96,6 +121,7 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
   }
   const stopFollowing = followFiles({ files: () => files, changed: reload })
   return {
+    providers,
     openTokens(parts) {
       tokens = openMachineTokens({
         ...parts,
@@ -108,7 +134,10 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
       tokens.use(issuers)
       return tokens
     },
-    stop: stopFollowing,
+    stop() {
+      stopFollowing()
+      providers.stop()
+    },
   }
 }
 
@@ -118,28 +147,6 @@ function filesIn(file: string, env: Env): readonly string[] {
   } catch {
     return [file]
   }
-}
-
-const answerWithin = 10_000
-const maxDocument = 256 * 1024
-
-type FetchOptions = Pick<IssuerConfig, 'url' | 'ca'> & Pick<SignInOptions, 'env' | 'now'>
-
-function openFetch({ url, ca, env, now }: FetchOptions) {
-  const transport = openTransport(
-    { server: url, namespace: '', insecure: false, ...(ca === undefined ? {} : { ca: { text: ca } }) },
-    { env, now, answerWithin, quietFor: answerWithin, maxBytes: maxDocument, caIs: 'issuer.certificateAuthority' },
-  )
-  const fetchJson = async (address: string): Promise<Json> => {
-    const response = await transport.fetch(address, { headers: { Accept: 'application/json' } })
-    if (!response.ok) throw new ApiError(response.status, 'Issuer', `${address} returned ${response.status}`)
-    try {
-      return JSON.parse(await response.text()) as Json
-    } catch {
-      throw new ApiError(422, 'Issuer', `${address} did not return JSON`)
-    }
-  }
-  return { fetchJson, close: transport.close }
 }
 
 function gaugeIssuers(metrics: Metrics, tokens: () => MachineTokens | undefined): void {

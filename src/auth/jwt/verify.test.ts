@@ -52,7 +52,7 @@ describe('verifying tokens', () => {
   let privateKey: CryptoKey
   let jwk: JWK
   let issuer: Issuer
-  const options = (now = time): VerifyOptions => ({
+  const options = (now = time): VerifyOptions<Issuer> => ({
     issuerOf: wanted => (wanted === url ? issuer : undefined),
     now: () => now,
   })

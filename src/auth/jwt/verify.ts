@@ -10,12 +10,17 @@ import { isEncrypted, isSigned, maxTokenLength } from './token-form.ts'
 
 export type Issuer = { readonly config: IssuerConfig; readonly keys: IssuerKeys }
 
-export type VerifiedToken = {
-  readonly issuer: Issuer
+/** What verification needs of an issuer. */
+export type TokenSource = { readonly config: Pick<IssuerConfig, 'name' | 'audiences'>; readonly keys: IssuerKeys }
+
+export type VerifiedToken<I extends TokenSource> = {
+  readonly issuer: I
   readonly key: PublishedKey
   readonly claims: JsonObject
   /** Seconds. */
   readonly expires: number
+  /** The header typ. */
+  readonly type: string | undefined
 }
 
 /**
@@ -30,26 +35,40 @@ export class JwtError extends Error {
   }
 }
 
+/** The keys of the issuer could not be fetched. */
+export class NoIssuerKeys extends JwtError {}
+
 /** Seconds that the clocks of issuer and server may be apart (D73). */
 export const leeway = 5
-const maxValues = 5000
+const defaultLimits = { maxLength: maxTokenLength, maxValues: 5000 }
 /** The deepest claim. */
 const maxDepth = 20
 
 const guess = (message: string) => new JwtError(message, true)
 const rejected = (message: string) => new JwtError(message, false)
 
-export type VerifyOptions = {
+export type VerifyOptions<I extends TokenSource> = {
   /** The issuer with exactly this URL. An unknown one causes no request. */
-  readonly issuerOf: (url: string) => Issuer | undefined
+  readonly issuerOf: (url: string) => I | undefined
   readonly now: () => number
   /** Called with the configured issuer that the token names, before anything is verified. */
-  readonly named?: (issuer: Issuer) => void
+  readonly named?: (issuer: I) => void
+  readonly limits?: Limits
+}
+
+type Limits = {
+  /** Bytes of the token. */
+  readonly maxLength: number
+  /** Values in its claims. */
+  readonly maxValues: number
 }
 
 /** Throws JwtError. */
-export async function verifyJwt(token: string, { issuerOf, now, named }: VerifyOptions): Promise<VerifiedToken> {
-  const { id, algorithm, claims } = parse(token)
+export async function verifyJwt<I extends TokenSource>(
+  token: string,
+  { issuerOf, now, named, limits = defaultLimits }: VerifyOptions<I>,
+): Promise<VerifiedToken<I>> {
+  const { id, algorithm, claims, type } = parse(token, limits)
   const issuer = typeof claims['iss'] === 'string' ? issuerOf(claims['iss']) : undefined
   if (!issuer) throw guess('the issuer of the token is not configured on this server')
   named?.(issuer)
@@ -59,25 +78,26 @@ export async function verifyJwt(token: string, { issuerOf, now, named }: VerifyO
   })
   checkAudience(claims['aud'], issuer.config)
   const expires = checkTimes(claims, now())
-  return { issuer, key, claims, expires }
+  return { issuer, key, claims, expires, type }
 }
 
-function parse(token: string) {
-  if (token.length > maxTokenLength) throw guess(`the token is longer than ${maxTokenLength} bytes`)
+function parse(token: string, { maxLength, maxValues }: Limits) {
+  if (token.length > maxLength) throw guess(`the token is longer than ${maxLength} bytes`)
   if (isEncrypted(token)) throw guess('encrypted tokens are not supported; send a signed token (JWS)')
   if (!isSigned(token)) throw guess('malformed token: a JWT has three parts')
   const [head = '', body = ''] = token.split('.')
-  const { alg, kid, crit, cty, b64 } = partOf(head, 'header')
+  const { alg, kid, crit, cty, b64, typ } = partOf(head, 'header', maxValues)
   if (typeof alg !== 'string' || !(algorithms as readonly string[]).includes(alg))
     throw guess(`the algorithm of the token is not allowed; use one of ${algorithms.join(', ')}`)
   if (crit !== undefined || b64 !== undefined) throw guess('tokens with critical header extensions are not supported')
   if (typeof cty === 'string' && /jwt$/i.test(cty)) throw guess('nested tokens are not supported')
   if (kid !== undefined && typeof kid !== 'string') throw guess('malformed token: kid must be a string')
-  return { id: kid, algorithm: alg, claims: partOf(body, 'claims') }
+  const type = typeof typ === 'string' ? typ : undefined
+  return { id: kid, algorithm: alg, claims: partOf(body, 'claims', maxValues), type }
 }
 
 /** A duplicate key is an error, because others may read the other value. */
-function partOf(part: string, what: string): JsonObject {
+function partOf(part: string, what: string, maxValues: number): JsonObject {
   try {
     const { value, duplicates } = decode(Buffer.from(part, 'base64url'), { maxValues, maxDepth })
     if (isObject(value) && duplicates.length === 0) return value
@@ -85,18 +105,18 @@ function partOf(part: string, what: string): JsonObject {
   throw guess(`malformed token: its ${what} must be a JSON object without duplicate keys`)
 }
 
-async function keyOf({ config, keys }: Issuer, id: string | undefined, algorithm: string): Promise<PublishedKey> {
+async function keyOf({ config, keys }: TokenSource, id: string | undefined, algorithm: string): Promise<PublishedKey> {
   try {
     const key = await keys.keyFor(id, algorithm)
     if (key) return key
   } catch (error) {
     if (!(error instanceof KeysUnavailable)) throw error
-    throw rejected(`the keys of issuer ${config.name} could not be fetched; retry later`)
+    throw new NoIssuerKeys(`the keys of issuer ${config.name} could not be fetched; retry later`, false)
   }
   throw guess(`the token is signed with a key that issuer ${config.name} does not publish`)
 }
 
-function checkAudience(aud: Json | undefined, { audiences, name }: IssuerConfig): void {
+function checkAudience(aud: Json | undefined, { audiences, name }: TokenSource['config']): void {
   const given = typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud : []
   if (given.some(one => typeof one === 'string' && audiences.includes(one))) return
   throw rejected(`the token has none of the audiences that are configured for issuer ${name}`)

@@ -1,0 +1,48 @@
+// Storage for the test provider that outlives a change of its configuration. The one of oidc-provider forgets entries beyond 1000.
+
+type Payload = { readonly [field: string]: unknown } & {
+  grantId?: string
+  uid?: string
+  userCode?: string
+  consumed?: number
+}
+
+/** Returns the adapter class that oidc-provider expects. */
+export function openProviderStore() {
+  const entries = new Map<string, Payload>()
+  return class Adapter {
+    readonly model: string
+    constructor(model: string) {
+      this.model = model
+    }
+    #key(id: string) {
+      return `${this.model}:${id}`
+    }
+    async upsert(id: string, payload: Payload) {
+      entries.set(this.#key(id), payload)
+    }
+    async find(id: string) {
+      return entries.get(this.#key(id))
+    }
+    #findBy(field: 'uid' | 'userCode', value: string) {
+      const mine = [...entries].filter(([key]) => key.startsWith(`${this.model}:`))
+      return mine.find(([, payload]) => payload[field] === value)?.[1]
+    }
+    async findByUid(uid: string) {
+      return this.#findBy('uid', uid)
+    }
+    async findByUserCode(code: string) {
+      return this.#findBy('userCode', code)
+    }
+    async destroy(id: string) {
+      entries.delete(this.#key(id))
+    }
+    async revokeByGrantId(grantId: string) {
+      for (const [key, payload] of entries) if (payload.grantId === grantId) entries.delete(key)
+    }
+    async consume(id: string) {
+      const payload = entries.get(this.#key(id))
+      if (payload) payload.consumed = Math.floor(Date.now() / 1000)
+    }
+  }
+}
