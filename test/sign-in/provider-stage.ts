@@ -62,7 +62,7 @@ export async function openProviderStage(at: TestProvider, login: readonly object
     file,
     metrics: openMetrics(),
     log: pino({}, sink),
-    env: { CORP_SECRET: at.secret },
+    env: { CORP_SECRET: at.secret, WRONG: 'wrong' },
     now: () => Date.now() + stage.skew,
   })
   const stage: ProviderStage = {

@@ -61,6 +61,14 @@ export interface Provider {
   verifyLogoutToken(token: string): Promise<LogoutToken>
 }
 
+export interface Providers {
+  list(): readonly Provider[]
+  get(name: string): Provider | undefined
+  /** Called after every reload. */
+  use(configs: readonly LoginConfig[]): void
+  stop(): void
+}
+
 export type ProviderOptions = {
   readonly connection: Connection
   readonly now: () => number

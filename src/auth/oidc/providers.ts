@@ -2,16 +2,8 @@
 
 import { type Connection, type ConnectionOptions, isSameConnection, openConnection } from './connection.ts'
 import type { LoginConfig } from './login-config.ts'
-import { openProvider, type Provider } from './provider.ts'
+import { openProvider, type Provider, type Providers } from './provider.ts'
 import type { ProviderHttp } from './provider-http.ts'
-
-export interface Providers {
-  list(): readonly Provider[]
-  get(name: string): Provider | undefined
-  /** Called after every reload. */
-  use(configs: readonly LoginConfig[]): void
-  stop(): void
-}
 
 export type ProvidersOptions = {
   readonly now: () => number
