@@ -12,17 +12,35 @@ export type IssuerHttpOptions = {
   readonly env: { readonly [name: string]: string | undefined }
   readonly now: () => number
   readonly maxBytes: number
+  readonly times?: HttpTimes | undefined
 }
 
-const answerWithin = 10_000
+/** Milliseconds. */
+export type HttpTimes = {
+  /** Until a response begins, and between its parts. */
+  readonly answerWithin: number
+  readonly completeWithin: number
+}
 
-export function openIssuerHttp({ url, ca, env, now, maxBytes }: IssuerHttpOptions): ProviderHttp {
+const defaultTimes: HttpTimes = { answerWithin: 10_000, completeWithin: 20_000 }
+
+export function openIssuerHttp(options: IssuerHttpOptions): ProviderHttp {
+  const { url, ca, env, now, maxBytes, times: { answerWithin, completeWithin } = defaultTimes } = options
   const { fetch, close } = openTransport(
     { server: url, namespace: '', insecure: false, ...(ca === undefined ? {} : { ca: { text: ca } }) },
     { env, now, answerWithin, quietFor: answerWithin, maxBytes, caIs: 'issuer.certificateAuthority' },
   )
-  const send: ProviderHttp['send'] = (address, { body, signal, ...request }) =>
-    fetch(address, { ...request, ...(body === undefined ? {} : { body }), ...(signal ? { signal } : {}) })
+  const send: ProviderHttp['send'] = async (address, { body, ...request }) => {
+    const { origin, searchParams } = new URL(address)
+    // The transport would not limit a watch.
+    if (searchParams.has('watch')) throw new ApiError(422, 'Issuer', `${address} must not have the parameter watch`)
+    const signal = AbortSignal.timeout(completeWithin)
+    return fetch(address, { ...request, ...(body === undefined ? {} : { body }), signal }).catch(error => {
+      if (!signal.aborted) throw error
+      const message = `cannot reach ${origin}: no complete response within ${completeWithin / 1000} s`
+      throw new ApiError(503, 'ServiceUnavailable', message)
+    })
+  }
   return { send, close }
 }
 

@@ -14,7 +14,7 @@ import { followFiles } from '../host/follow-files.ts'
 import { fileProblem, unreadable } from '../host/fs-errors.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openThrottledLog } from '../serving/throttled-log.ts'
-import { jsonOver, openIssuerHttp } from './issuer-http.ts'
+import { type HttpTimes, jsonOver, openIssuerHttp } from './issuer-http.ts'
 
 export type SignInOptions = {
   /** The path of auth.yaml. */
@@ -23,6 +23,8 @@ export type SignInOptions = {
   readonly log: Logger
   readonly env: { readonly [name: string]: string | undefined }
   readonly now: () => number
+  /** Time limits of requests to issuers and providers. */
+  readonly times?: HttpTimes
 }
 
 export type SignIn = {
@@ -72,7 +74,7 @@ const maxDocument = 256 * 1024
 const maxResponse = 1024 * 1024
 
 /** Throws UsageError if the file is invalid. */
-export function openSignIn({ file, metrics, log, env, now }: SignInOptions): SignIn {
+export function openSignIn({ file, metrics, log, env, now, times }: SignInOptions): SignIn {
   let { issuers, logins, files } = readAuthConfig(file, env)
   const throttled = openThrottledLog(log, now)
   const reloads = metrics.counter('platform_auth_config_reloads_total', 'Reloads of auth.yaml, by result.')
@@ -80,7 +82,7 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
   let tokens: MachineTokens | undefined
   const openKeys = ({ name, url, discoveryURL, ca }: IssuerConfig, withdrawn: () => void): IssuerKeys => {
     const failed = throttled(`fetching the keys of issuer ${name}`)
-    const http = openIssuerHttp({ url, ca, env, now, maxBytes: maxDocument })
+    const http = openIssuerHttp({ url, ca, env, now, times, maxBytes: maxDocument })
     const { close } = http
     return openIssuerKeys({
       url,
@@ -95,7 +97,7 @@ export function openSignIn({ file, metrics, log, env, now }: SignInOptions): Sig
   }
   const providers = openProviders({
     now,
-    openHttp: ({ url, ca }) => openIssuerHttp({ url, ca, env, now, maxBytes: maxResponse }),
+    openHttp: ({ url, ca }) => openIssuerHttp({ url, ca, env, now, times, maxBytes: maxResponse }),
     watch: ({ name }) => {
       const failed = throttled(`contacting login provider ${name}`)
       return { failed, worked: failed.worked }

@@ -229,6 +229,23 @@ describe('the provider', () => {
     assert.match(await failureOf(stage.signIn()), /^Unavailable/)
   })
 
+  test('that is slow, or never ends a response, is unavailable', async () => {
+    const one = await openProviderStage(at, [loginOf(at)], { answerWithin: 500, completeWithin: 1000 })
+    const { refreshToken = '' } = await one.signIn()
+    const refresh = () => failureOf(one.provider.refresh(refreshToken, { subject: 'ada' }), [refreshToken])
+    at.faults = { hold: true, only: '/token' }
+    assert.match(await refresh(), /^Unavailable: .*no response/)
+    at.faults = { drip: true, only: '/token' }
+    assert.match(await refresh(), /^Unavailable: .*no complete response/)
+    at.faults = {}
+    one.stop()
+  })
+
+  test('cannot evade the limit of a response', async () => {
+    at.faults = { discovery: { token_endpoint: `${at.url}/token?watch=true` } }
+    assert.match(await withStage([loginOf(at)], one => failureOf(one.signIn())), /^InvalidResponse: .*watch/)
+  })
+
   test('with a certificate of an unknown CA is not contacted', async () => {
     const issuer = await startIssuer()
     const login = { ...loginOf(at), issuer: { url: issuer.url } }

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import type { HttpTimes } from '../../src/apiserver/issuer-http.ts'
 import { openSignIn } from '../../src/apiserver/sign-in.ts'
 import type { AuthorizationRequest, Provider, SignedIn } from '../../src/auth/oidc/provider.ts'
 import { ProviderError } from '../../src/auth/oidc/provider-error.ts'
@@ -41,7 +42,11 @@ export type ProviderStage = {
   stop(): void
 }
 
-export async function openProviderStage(at: TestProvider, login: readonly object[]): Promise<ProviderStage> {
+export async function openProviderStage(
+  at: TestProvider,
+  login: readonly object[],
+  times?: HttpTimes,
+): Promise<ProviderStage> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-providers-'))
   const file = join(directory, 'auth.yaml')
   const write = (next: readonly object[] | string) =>
@@ -64,6 +69,7 @@ export async function openProviderStage(at: TestProvider, login: readonly object
     log: pino({}, sink),
     env: { CORP_SECRET: at.secret, WRONG: 'wrong' },
     now: () => Date.now() + stage.skew,
+    ...(times ? { times } : {}),
   })
   const stage: ProviderStage = {
     skew: 0,

@@ -16,6 +16,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { type CryptoKey, decodeJwt, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 // @ts-expect-error: the package has no types
 import Oidc from 'oidc-provider'
@@ -35,6 +36,8 @@ export type Faults = {
   only?: string
   /** Requests wait until this is false. */
   hold?: boolean
+  /** Responses never end: they send a blank every few milliseconds. */
+  drip?: boolean
   /** The next responses of the token endpoint are lost after the provider processed the request. */
   loseTokens?: number
   /** Changes ID tokens: claims, header, key. An undefined claim is left out. `algorithm: 'none'` and HS256 are possible. */
@@ -144,11 +147,15 @@ export async function startProvider(client: ClientOptions = {}): Promise<TestPro
   const rewrite = (response: ServerResponse, change: (text: string) => Promise<string | undefined>) => {
     const end = response.end.bind(response)
     response.end = ((chunk?: string | Buffer) => {
-      void change(String(chunk ?? '')).then(text => {
-        if (text === undefined) return response.destroy()
-        if (!response.headersSent) response.removeHeader('Content-Length')
-        return end(text)
-      })
+      void change(String(chunk ?? '')).then(
+        text => {
+          if (text === undefined) return response.destroy()
+          if (!response.headersSent) response.removeHeader('Content-Length')
+          return end(text)
+        },
+        // The client closed the connection, so there is no body.
+        () => response.destroy(),
+      )
       return response
     }) as ServerResponse['end']
   }
@@ -158,7 +165,8 @@ export async function startProvider(client: ClientOptions = {}): Promise<TestPro
     requests[path] = (requests[path] ?? 0) + 1
     const { faults } = provider
     const isAffected = path.includes(faults.only ?? '')
-    while (provider.faults.hold && isAffected && !response.destroyed) await new Promise(setImmediate)
+    while (provider.faults.hold && isAffected && !response.destroyed) await setTimeout(5)
+    if (faults.drip && isAffected) return drip(response)
     if (faults.status !== undefined && isAffected)
       return void response.writeHead(faults.status, { 'Content-Type': 'text/plain' }).end('fault')
     if (path.startsWith('/interaction/')) return interact(request, response)
@@ -235,4 +243,10 @@ export async function startProvider(client: ClientOptions = {}): Promise<TestPro
   Object.assign(provider, { url: `http://127.0.0.1:${port}` })
   await provider.rotateKeys()
   return provider
+}
+
+function drip(response: ServerResponse): void {
+  response.writeHead(200, { 'Content-Type': 'application/json' })
+  const timer = setInterval(() => response.write(' '), 5)
+  response.on('close', () => clearInterval(timer))
 }

@@ -15,9 +15,6 @@ import { leeway } from '../jwt/verify.ts'
 import type { LoginConfig } from './login-config.ts'
 import { fetchOver, type ProviderHttp } from './provider-http.ts'
 
-/** Seconds until a response is complete. */
-const within = 15
-
 export type OpenidOptions = {
   readonly metadata: ServerMetadata
   readonly http: ProviderHttp
@@ -29,7 +26,8 @@ export function openidFor(config: LoginConfig, { metadata, http, now }: OpenidOp
   const client = { [clockSkew]: Math.round((now() - Date.now()) / 1000), [clockTolerance]: leeway }
   const openid = new Configuration(metadata, config.clientID, client, authenticationOf(config, metadata))
   openid[customFetch] = fetchOver(http)
-  openid.timeout = within
+  // The connection has its own time limit.
+  openid.timeout = undefined
   // The configuration allows http only for loopback addresses.
   if (config.url.startsWith('http:')) allowInsecureRequests(openid)
   return openid

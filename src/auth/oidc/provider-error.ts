@@ -41,7 +41,6 @@ export function providerError(name: string, error: unknown): ProviderError {
   const { code, cause } = error as { readonly code?: string; readonly cause?: unknown }
   if (code === 'OAUTH_RESPONSE_BODY_ERROR' || code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR')
     return oauthError(fail, error as ResponseBodyError | AuthorizationResponseError)
-  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') return fail('Unavailable', 'no response in time')
   // openid-client wraps what the transport throws.
   if (cause instanceof ProviderError || cause instanceof ApiError) return providerError(name, cause)
   if (code?.startsWith('OAUTH_')) return fail('InvalidResponse', reasonOf(error as ClientError))

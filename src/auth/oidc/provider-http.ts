@@ -7,7 +7,6 @@ export type ProviderRequest = {
   readonly method: string
   readonly headers: { readonly [name: string]: string }
   readonly body?: string | undefined
-  readonly signal?: AbortSignal | undefined
 }
 
 /** Follows no redirects. Limits size and time. Rejects with ApiError 503 if the provider is unreachable. */
@@ -16,13 +15,9 @@ export type ProviderHttp = {
   close(): void
 }
 
-/** A response that is complete after this time. */
-const within = 20_000
-
 /** Throws ProviderError. */
 export async function fetchJson({ send }: ProviderHttp, url: string): Promise<Json> {
-  const signal = AbortSignal.timeout(within)
-  const response = await send(url, { method: 'GET', headers: { Accept: 'application/json' }, signal })
+  const response = await send(url, { method: 'GET', headers: { Accept: 'application/json' } })
   const { status } = response
   checkAvailable(url, status)
   if (status !== 200)
@@ -46,29 +41,30 @@ function checkAvailable(url: string, status: number): void {
   throw new ProviderError('Unavailable', `${new URL(url).origin} returned ${status}`)
 }
 
+/** A Response with one of these has no body, and openid-client expects none of them. */
+const withoutBody = [204, 205, 304]
+
 type Init = {
   readonly method: string
   readonly headers: Record<string, string>
   readonly body?: unknown
-  readonly signal?: AbortSignal | undefined
 }
 
 /** `fetch` for openid-client. */
 export const fetchOver =
   ({ send }: ProviderHttp) =>
-  async (url: string, { method, headers, body, signal }: Init): Promise<Response> => {
+  async (url: string, { method, headers, body }: Init): Promise<Response> => {
     const response = await send(url, {
       method,
       headers,
       ...(body === undefined || body === null ? {} : { body: String(body) }),
-      ...(signal ? { signal } : {}),
     })
-    checkAvailable(url, response.status)
+    const { status } = response
+    checkAvailable(url, status)
+    if (withoutBody.includes(status) || status < 200)
+      throw new ProviderError('InvalidResponse', `${new URL(url).origin} returned ${status}`)
     const text = await response.text()
     // Without WWW-Authenticate, because openid-client would not look at the OAuth error in the body.
     const type = response.headers.get('Content-Type')
-    return new Response(text === '' ? null : text, {
-      status: response.status,
-      headers: type === null ? {} : { 'Content-Type': type },
-    })
+    return new Response(text, { status, headers: type === null ? {} : { 'Content-Type': type } })
   }
