@@ -6,13 +6,16 @@ import type { JsonObject } from '../../src/api/object.ts'
 import { loadAuthConfig } from '../../src/auth/jwt/auth-config.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
-const issuers = blocksOf(readDocument('docs/SIGN-IN.md'))
+const env = { CORP_CLIENT_SECRET: 'secret' }
+const configs = blocksOf(readDocument('docs/SIGN-IN.md'))
   .filter(({ how }) => how === 'yaml')
-  .flatMap(({ text }) => {
-    const { issuers: found, problems } = loadAuthConfig(Buffer.from(text), () => ({ problem: 'no files here' }))
-    assert.deepEqual(problems, [])
-    return found
+  .map(({ text }) => {
+    const config = loadAuthConfig(Buffer.from(text), () => ({ problem: 'no files here' }), env)
+    assert.deepEqual(config.problems, [])
+    return config
   })
+const issuers = configs.flatMap(({ issuers: found }) => found)
+const logins = configs.flatMap(({ logins: found }) => found)
 const map = (name: string, claims: JsonObject) => {
   const issuer = issuers.find(one => one.name === name)
   assert.ok(issuer, name)
@@ -57,4 +60,11 @@ test('Kubernetes: only service accounts of one namespace', () => {
   const { username, groups } = map('prod', claims('deploy'))
   assert.deepEqual([username, groups], ['prod:deploy/robot', ['prod:namespace-deploy']])
   assert.throws(() => map('prod', claims('kube-system')), /only service accounts of the namespace deploy/)
+})
+
+test('people: the username and the groups that match a pattern', () => {
+  const corp = logins.find(({ name }) => name === 'corp')
+  const person = corp?.map({ sub: '1', preferred_username: 'ada', groups: ['platform-dev', 'mail'] })
+  assert.deepEqual([person?.username, person?.groups], ['corp:ada', ['corp:platform-dev']])
+  assert.deepEqual(corp?.lifetimes, { refreshAfter: 600, refreshGrace: 3600, idle: 43_200, max: 604_800 })
 })

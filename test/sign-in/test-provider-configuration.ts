@@ -86,7 +86,7 @@ export function configurationOf({ accounts, options, secret, jwk, Adapter }: Con
       const account = accounts[accountId]
       return account && !account.disabled ? { accountId, claims: async () => claimsOf(accountId, account) } : undefined
     },
-    /** Nobody is asked for consent. */
+    /** Grants everything, so there is no consent page. */
     loadExistingGrant: async (ctx: GrantContext) => {
       const { client: one, session, provider } = ctx.oidc
       const grant = new provider.Grant({ clientId: one.clientId, accountId: session.accountId })

@@ -1,17 +1,16 @@
 // An OpenID Connect provider for tests of sign-in, over HTTP on loopback: oidc-provider with accounts and faults that tests change.
 //
-//   const provider = await startProvider({ redirectUris: ['http://127.0.0.1:8080/auth/callback/corp'] })
-//   provider.accounts['ada'] = { groups: ['dev'], email: 'ada@example.org' }  // change it at any time; `disabled: true` ends refreshes
-//   loginOf(provider)                              // the entry of login[] in auth.yaml
-//   const callback = await signInAt(url, 'ada')    // sign-in-at.ts: follows redirects like a browser; returns the URL of our callback
-//   provider.faults.status = 503                   // or tokens: { claims: { aud: 'other' } }, loseTokens: 1, hold: true …
-//   await provider.configure({ redirectUris })     // when the port of the server is known
-//   await provider.rotateKeys()                    // new signing keys; sessions and refresh tokens stay valid
-//   await provider.logoutToken({ sub: 'ada' })     // signed; or provider.logOut('ada'), which sends it to backchannelLogoutUri
-//   await provider.stop(); await provider.start()  // the listener closes, and opens again on the same port
+// - `startProvider({ redirectUris })` starts it. `configure({ redirectUris, … })` changes the client when the port of the server is known.
+// - `loginOf(provider)` is its entry of login[] in auth.yaml. CORP_SECRET must contain `provider.secret`.
+// - `provider.accounts['ada'] = { groups: ['dev'] }` adds an account, or changes it at any time. `disabled: true` ends refreshes.
+// - `signInAt(url, 'ada')` of sign-in-at.ts follows redirects like a browser, and returns the URL of the callback.
+//   A real browser works too: the page has one field `account` and a button.
+// - `provider.faults = { status: 503 }` and others make it fail. `stop()` closes the listener; `start()` opens it on the same port.
+// - `rotateKeys()` replaces the signing keys. Sessions and refresh tokens stay valid.
+// - `logoutToken({ sub: 'ada' })` signs a logout token. `logOut('ada')` sends one to backchannelLogoutUri.
 //
-// A browser works too: the sign-in page has one field `account` and a button. The client is `platform` with the secret `provider.secret`,
-// or the public client `public`. Every client needs PKCE. Refresh tokens rotate, and a reused one revokes its grant.
+// The clients are `platform` with the secret, and `public` without one. Both need PKCE. Refresh tokens rotate, and a reused one revokes
+// its grant.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -127,7 +126,7 @@ export async function startProvider(client: ClientOptions = {}): Promise<TestPro
     return new SignJWT(all).setProtectedHeader(header as { alg: string }).sign(key)
   }
 
-  /** What the token endpoint returns, after the faults. undefined: the response is lost. */
+  /** The response of the token endpoint after the faults; undefined: it is lost. */
   async function tokenBody(text: string): Promise<string | undefined> {
     const { faults } = provider
     if (faults.loseTokens) {

@@ -21,7 +21,7 @@ export class MappingError extends Error {}
 export type Mapping = {
   /** Throws MappingError. */
   map(claims: JsonObject): MappedUser & { readonly droppedGroups: number }
-  /** Where groups come from; undefined: there are none. */
+  /** The source of groups; undefined: there are none. */
   readonly groups: Source | undefined
 }
 
@@ -30,7 +30,7 @@ export const maxName = 512
 const maxGroupName = 256
 const maxExtraValue = 1024
 
-/** What a login entry adds to the mapping of groups and names. */
+/** Additions of a login entry to the mapping of groups and names. */
 export type MappingOptions = {
   /** Groups are kept before they get their prefix. Default: all. */
   readonly keepGroup?: (group: string) => boolean

@@ -10,7 +10,7 @@ import { isEncrypted, isSigned, maxTokenLength } from './token-form.ts'
 
 export type Issuer = { readonly config: IssuerConfig; readonly keys: IssuerKeys }
 
-/** What verification needs of an issuer. */
+/** The parts of an issuer that verification needs. */
 export type TokenSource = { readonly config: Pick<IssuerConfig, 'name' | 'audiences'>; readonly keys: IssuerKeys }
 
 export type VerifiedToken<I extends TokenSource> = {

@@ -71,8 +71,9 @@ const visible = (value: Json | undefined): string | undefined =>
   typeof value === 'string' && value !== '' && isName(value, maxName) ? value : undefined
 
 function checkGroups(claims: JsonObject, { claim, expression }: Source): void {
+  // The userinfo endpoint may have it.
   for (const name of overageOf(claims))
-    if (name === claim || expression?.reads(name))
+    if (claims[name] === undefined && (name === claim || expression?.reads(name)))
       throw new MappingError(
         `the person is in too many groups, so the provider left out the claim ${name}; use app roles, or let the provider send only the groups of this application`,
       )

@@ -19,7 +19,7 @@ import type { LoginConfig } from './login-config.ts'
 import { openidFor } from './openid.ts'
 import { ProviderError, providerError } from './provider-error.ts'
 
-/** What a provider said about a person, mapped by its login entry. */
+/** A person as described by the provider, mapped by its login entry. */
 export type SignedIn = {
   readonly issuer: string
   readonly subject: string
