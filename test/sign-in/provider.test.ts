@@ -1,7 +1,11 @@
 // The client of a provider: sign-in, mapping, refresh and logout against a real provider.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { eventually } from '../support/wire.ts'
 import { configHeader } from './config-problems.ts'
 import { failureOf, openProviderStage, type ProviderStage, redirectUri } from './provider-stage.ts'
 import { loginOf, startProvider, type TestProvider } from './test-provider.ts'
@@ -257,5 +261,17 @@ describe('a reload', () => {
       max: 604_800,
     })
     assert.equal((await stage.signIn()).username, 'corp:ada')
+  })
+
+  test('follows the file of the client secret', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'platform-secret-'))
+    const clientSecretFile = join(directory, 'secret')
+    writeFileSync(clientSecretFile, 'wrong')
+    await open([loginOf(at, { clientSecretEnv: undefined, clientSecretFile })])
+    assert.match(await failureOf(stage.signIn()), /^InvalidResponse: .*invalid_client/)
+    writeFileSync(clientSecretFile, `${at.secret}\n`)
+    await eventually('the new secret', async () => stage.log().includes('auth config reloaded'))
+    assert.equal((await stage.signIn()).username, 'corp:ada')
+    rmSync(directory, { recursive: true })
   })
 })

@@ -59,12 +59,13 @@ export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile, env: Env =
   const logins = entries.login.flatMap((entry, index): LoginConfig[] => {
     if (!entry) return []
     const at = ['login', index]
+    const secret = files.clientSecretOf(entry, at)
     const others = [...entries.login, ...entries.jwt].flatMap(one => (one && one !== entry ? [one] : []))
     return [
       compileLogin(entry, {
         ...addressOf(entry.issuer ?? {}),
         ca: files.certificateOf(entry.issuer ?? {}, [...at, 'issuer']),
-        clientSecret: files.clientSecretOf(entry, at),
+        clientSecret: () => secret,
         prefixes: { username: usernamePrefixOf(entry), groups: groupPrefixOf(entry) },
         tools: mappingTools(at, more),
         others: { username: others.map(usernamePrefixOf), groups: others.map(groupPrefixOf) },

@@ -14,8 +14,8 @@ export type LoginConfig = {
   /** PEM; undefined: the CAs of the system. */
   readonly ca: string | undefined
   readonly clientID: string
-  /** undefined: a public client. */
-  readonly clientSecret: string | undefined
+  /** A function, so that no log shows the secret. undefined: a public client. */
+  readonly clientSecret: () => string | undefined
   /** undefined: the default, which depends on the provider. Otherwise with openid. */
   readonly scopes: readonly string[] | undefined
   readonly userInfo: boolean

@@ -34,7 +34,8 @@ export function openidFor(config: LoginConfig, { metadata, http, now }: OpenidOp
 }
 
 /** Basic authentication is the default of OpenID Connect Discovery. Entra ID supports only the other one. */
-function authenticationOf({ clientSecret }: LoginConfig, metadata: ServerMetadata) {
+function authenticationOf(config: LoginConfig, metadata: ServerMetadata) {
+  const clientSecret = config.clientSecret()
   if (clientSecret === undefined) return None()
   const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = metadata
   const isPost = methods.includes('client_secret_post') && !methods.includes('client_secret_basic')
