@@ -12,6 +12,7 @@ import { SigningKey, SigningKeyRotation } from '../kinds/signing-key.ts'
 import { AccessExplanation, SubjectAccessReview, TokenReview } from '../kinds/subject-reviews.ts'
 import { Team } from '../kinds/team.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
+import { User } from '../kinds/user.ts'
 import { accessKeyActivityAdmission } from './access-key-activity.ts'
 import { directClusterEndpointTokenAdmission } from './direct-cluster-endpoint-token.ts'
 import { namespaceAdmission } from './namespace.ts'
@@ -27,6 +28,7 @@ import { signingKeyAdmission, signingKeyRotationAdmission } from './signing-key.
 import { accessExplanationAdmission, subjectAccessReviewAdmission, tokenReviewAdmission } from './subject-reviews.ts'
 import { teamAdmission } from './team.ts'
 import { tokenRevocationAdmission } from './token-revocation.ts'
+import { userAdmission } from './user.ts'
 
 type Needs<F extends (dependencies: never) => unknown> = Parameters<F>[0]
 
@@ -42,7 +44,8 @@ export type AdmissionDependencies = Needs<typeof accessExplanationAdmission> &
   Needs<typeof signingKeyAdmission> &
   Needs<typeof signingKeyRotationAdmission> &
   Needs<typeof teamAdmission> &
-  Needs<typeof tokenReviewAdmission>
+  Needs<typeof tokenReviewAdmission> &
+  Needs<typeof userAdmission>
 
 export const admissionsFor = (dependencies: AdmissionDependencies): Admissions =>
   new Map([
@@ -62,4 +65,5 @@ export const admissionsFor = (dependencies: AdmissionDependencies): Admissions =
     forKind(Team, teamAdmission(dependencies)),
     forKind(TokenReview, tokenReviewAdmission(dependencies)),
     forKind(TokenRevocation, tokenRevocationAdmission(dependencies)),
+    forKind(User, userAdmission(dependencies)),
   ])

@@ -1,12 +1,13 @@
 // Checks permission to create, strengthen or extend access keys and tokens (D14, D22, D25, D62).
 
-import type { Caller } from '../api/caller.ts'
+import { type Caller, isMachine } from '../api/caller.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { teamGroup, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { checkLifetime, isLifetimeChanged, type Key, type KeyWrite, type LifetimeDependencies } from './key-lifetime.ts'
+import { checkExchangedKey, checkLoginKey, type LoginDependencies, withLogin } from './login-keys.ts'
 import { checkTeamPower, type TeamDependencies } from './team-escalation.ts'
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
@@ -14,7 +15,8 @@ const refusal = ({ kind, next }: Pick<KeyWrite, 'kind' | 'next'>, why: string) =
   forbidden(kind, next.metadata.name ?? '', why)
 
 type KeyDependencies = TeamDependencies &
-  LifetimeDependencies & {
+  LifetimeDependencies &
+  LoginDependencies & {
     /** The uid of a team that exists and is not being deleted. */
     readonly teamUid: (name: string) => string | undefined
     /** The stored access key with this name. */
@@ -47,21 +49,19 @@ async function checkKey(
   const isIssued = !old || Boolean(next.spec?.key) || next.status?.digest !== old.status?.digest
   const write: KeyWrite = { kind, next, old, request, isIssued, administers }
   // Such a token is issued for one job, and an access key would outlive it (D67).
-  if (request.caller.issuer !== undefined)
-    throw refusal(
-      write,
-      'access keys cannot be created, changed or rotated with a token of an external issuer; use an access key',
-    )
+  if (isMachine(request.caller)) throw refusal(write, `access keys cannot be created, changed or rotated ${byMachine}`)
   // The checks are about this team, and another one may have its name when they end.
   const uid = dependencies.teamUid(next.spec?.team ?? '')
   checkScope(dependencies, write)
+  checkLoginKey(write)
+  checkExchangedKey(write)
   checkItself(write)
   if (!administers) checkOwn(dependencies, write)
   const stronger = isStronger(dependencies, write)
   if (stronger) await checkStrength(dependencies, write)
   checkLifetime(dependencies, write, stronger)
   checkParent(dependencies, write)
-  return pinTeam(write, uid)
+  return withLogin(dependencies, write, pinTeam(write, uid))
 }
 
 /** Whether a secret of this key gives more permissions, or a longer lifetime, than before. */
@@ -181,7 +181,12 @@ function pinTeam({ kind, next, old, isIssued }: KeyWrite, uid: string | undefine
   throw invalid(kind, next.metadata.name ?? '', [invalidValue('spec.team', team, 'team not found')])
 }
 
+const byMachine = 'with a token of an external issuer, or with a key that was exchanged for one; use another access key'
+
+/** A machine may delete only its own key. */
 export function checkKeyDelete({ isNoWider }: Scopes, kind: Kind, old: Resource, caller: Caller): void {
+  if (isMachine(caller) && (caller.keyUid === undefined || caller.keyUid !== old.metadata.uid))
+    throw forbidden(kind, old.metadata.name ?? '', `access keys cannot be deleted ${byMachine}`)
   if (!isNoWider((old as Key).spec?.scope, caller.scope))
     throw forbidden(
       kind,

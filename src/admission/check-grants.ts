@@ -11,10 +11,11 @@ import { pause } from '../api/time-slices.ts'
 import { type CopyDependencies, checkCopy } from './copied-source.ts'
 import { type PermissionDependencies, refusal, refuseMissing, roleTarget, shown } from './missing-permissions.ts'
 import { isCreatorsOwn } from './new-grants.ts'
-import { checkTeamPower, type TeamDependencies } from './team-escalation.ts'
+import { checkTeamPower } from './team-escalation.ts'
+import { checkUserPower, type UserDependencies } from './user-escalation.ts'
 
 export type GrantDependencies = PermissionDependencies &
-  TeamDependencies &
+  UserDependencies &
   CopyDependencies & {
     /** The rules of a role; undefined if it does not exist. */
     readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
@@ -62,6 +63,7 @@ async function checkGrants(
   const missing = new Set<string>()
   const rulesSeen = new Set<string>()
   let isTeamChecked = false
+  let isUserChecked = false
   let count = 0
   for (const grant of added)
     switch (grant.type) {
@@ -86,6 +88,10 @@ async function checkGrants(
       case 'team':
         if (!isTeamChecked) await checkTeamPower(dependencies, check, grant.team)
         isTeamChecked = true
+        break
+      case 'user':
+        if (!isUserChecked) await checkUserPower(dependencies, check, grant.user)
+        isUserChecked = true
         break
       case 'read':
         checkRead(dependencies, check, grant)

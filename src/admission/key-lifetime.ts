@@ -44,8 +44,8 @@ export type LifetimeDependencies = {
   readonly maxKeyTTL: number | undefined
   /** Whether one scope is at most as wide as another (D25). */
   readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-  /** Expiry of the caller's secret in milliseconds; undefined: never. */
-  readonly ownKeyEnds: (caller: Caller) => number | undefined
+  /** When a key that the caller creates must end, in milliseconds; undefined: no limit. A session sets none (D62). */
+  readonly newKeysEnd: (caller: Caller) => number | undefined
   /** Expiry of the current secret of a key in milliseconds; undefined if it does not exist. */
   readonly endOfKey: (uid: string) => number | undefined
 }
@@ -54,12 +54,12 @@ export type LifetimeDependencies = {
 export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrite, isStronger: boolean): void {
   checkSetting(dependencies, write)
   refuseRevival(dependencies, write)
-  const { now, isNoWider, ownKeyEnds } = dependencies
+  const { now, isNoWider, newKeysEnd } = dependencies
   const { next, old, request, isIssued, administers } = write
   // A scoped key does not count as administrator, so the keys it creates have its own limits.
   const isExempt = administers && isNoWider(undefined, request.caller.scope)
   if (isExempt || !isStronger) return
-  const ownEnd = ownKeyEnds(request.caller)
+  const ownEnd = newKeysEnd(request.caller)
   if (ownEnd === undefined) return
   const { ttl, ttlAfterLastActivity } = next.spec ?? {}
   const refuse = (why: string) =>

@@ -57,7 +57,7 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
         )
       return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
     },
-    companions: (old, next) => revokedByKey(old, next, { now, digest, isNoWider }),
+    companions: (old, next) => (old ? revokedByKey(old, next, { now, digest, isNoWider }) : []),
     subresources: { rotate: rotateKey(dependencies) },
   }
 }

@@ -23,7 +23,7 @@ export const projectSecretAdmission = (dependencies: Dependencies): Admission<Ob
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
   observe: (next, old) => withObserved(next, old, { now: dependencies.now() }),
-  companions: (old, next) => previousVersion(ProjectSecret, old, next),
+  companions: (old, next) => (old ? previousVersion(ProjectSecret, old, next) : []),
   subresources: { history: secretHistory(ProjectSecret, dependencies), lastread: secretLastRead(dependencies) },
 })
 

@@ -17,6 +17,6 @@ export const sharedSecretAdmission = (dependencies: Dependencies): Admission<Obj
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
   observe: (next, old) => withObserved(next, old, { now: dependencies.now() }),
-  companions: (old, next) => previousVersion(SharedSecret, old, next),
+  companions: (old, next) => (old ? previousVersion(SharedSecret, old, next) : []),
   subresources: { history: secretHistory(SharedSecret, dependencies), lastread: secretLastRead(dependencies) },
 })

@@ -25,8 +25,8 @@ const maxCombinations = 200_000
 
 /** For a write of the team, or of a key of the team. */
 export async function checkTeamPower(dependencies: TeamDependencies, check: GatedWrite, team: string): Promise<void> {
-  const { authorize, verbCheck, compareRules, isNoWider, boundTo, sharedWith } = dependencies
-  const { kind, next, request } = check
+  const { compareRules, isNoWider, boundTo, sharedWith } = dependencies
+  const { kind, request } = check
   const { caller } = request
   const group = teamGroup(team)
   for (const { rules, namespace, role } of boundTo(group))
@@ -35,11 +35,26 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
   // have (D16).
   const isMember = kind.kind === 'Team' && caller.groups.includes(group) && isNoWider(undefined, caller.scope)
   if (isMember || (await compareRules(caller, [everything], '')).hasAll) return
+  await checkShared(dependencies, check, { who: `team "${team}"`, shared: await sharedWith(team) })
+}
+
+type SharedPower = {
+  /** The team or user, for messages. */
+  readonly who: string
+  readonly shared: readonly Shared[]
+}
+
+/** Throws 403 if the caller does not have what objects grant to a team or user. */
+export async function checkShared(
+  { authorize, verbCheck }: TeamDependencies,
+  { kind, next, request: { caller } }: GatedWrite,
+  { who, shared }: SharedPower,
+): Promise<void> {
   let last: Target | undefined
   let count = 0
   let combinations = 0
   let may: VerbCheck = () => false
-  for (const { verbs, subresources, target } of await sharedWith(team)) {
+  for (const { verbs, subresources, target } of shared) {
     // An object can grant permissions in many access entries. They come one after the other, with the same target.
     if (target !== last) {
       await pause()
@@ -53,7 +68,7 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
         throw forbidden(
           kind,
           next.metadata.name ?? '',
-          `objects grant team "${team}" more than ${maxCombinations} combinations of verb, subresource and object, which is too much to compare; use * for many verbs or subresources, or let an administrator make the change`,
+          `objects grant ${who} more than ${maxCombinations} combinations of verb, subresource and object, which is too much to compare; use * for many verbs or subresources, or let an administrator make the change`,
         )
       for (const subresource of [undefined, ...subresources]) {
         if (may(verb, subresource || undefined)) continue
@@ -64,7 +79,7 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
         throw forbidden(
           kind,
           next.metadata.name ?? '',
-          `team "${team}" has permissions that user "${caller.username}" does not have: ${what}`,
+          `${who} has permissions that user "${caller.username}" does not have: ${what}`,
         )
       }
     }

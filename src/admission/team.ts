@@ -41,7 +41,7 @@ export const teamAdmission = (dependencies: Dependencies): Admission<TeamObject>
       return { object: next }
     },
     observe: (next, old) => withObserved(next, old, { now: now(), missingRoles: missingRoles(next) }),
-    companions: (old, next) => revokedByTeam(old, next, { now }),
+    companions: (old, next) => (old ? revokedByTeam(old, next, { now }) : []),
     subresources: {
       permissions: async ({ metadata: { name = '' } }) => ({
         answer: {

@@ -32,8 +32,11 @@ export type Admission<O = Resource> = {
    * for writes of /status. Must not change the status of an unchanged object.
    */
   readonly observe?: (next: O, old: O | undefined) => O
-  /** Objects to store in the same commit because of a change. At most one of each kind, none of this kind. `next` is undefined after a deletion. */
-  readonly companions?: (old: O, next: O | undefined) => readonly Companion[]
+  /**
+   * Objects to store in the same commit because of a change. At most one of each kind, none of this kind. `old` is undefined for
+   * a new object, `next` after a deletion.
+   */
+  readonly companions?: (old: O | undefined, next: O | undefined) => readonly Companion[]
   /** For kinds that are not stored: the response to a create. */
   readonly answer?: (next: O, request: RequestContext) => Promise<O>
   /** For kinds that are not stored but can be read: all objects. */

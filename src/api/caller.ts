@@ -9,6 +9,8 @@ export type Caller = {
   readonly extra?: { readonly [key: string]: readonly string[] }
   /** Name of the entry of auth.yaml whose issuer signed the token of the request, if any. Then there is no access key (D67). */
   readonly issuer?: string
+  /** Name of the entry of auth.yaml whose token the access key of the request was exchanged for, if any (D67). */
+  readonly machine?: string
   /** Name of the access key of the request, if any. */
   readonly key?: string
   /** The uid of that key or the id of that token, which tokens issued with it carry (D31). */
@@ -20,6 +22,9 @@ export type Caller = {
   /** The scope of that key or token; absent: unrestricted. */
   readonly scope?: Scope
 }
+
+/** Whether a caller has a token of an external issuer, or an access key that was exchanged for one. */
+export const isMachine = ({ issuer, machine }: Caller): boolean => issuer !== undefined || machine !== undefined
 
 /** The credential of a caller, for messages. */
 export const credentialOf = ({ key, issuer }: Caller): string =>

@@ -34,6 +34,11 @@ export type Grant = { readonly field: string; readonly to?: Recipient } & (
       readonly subresources: readonly string[]
     }
   | /** Ownership of the object: every verb on it, and changing the owner. */ { readonly type: 'owner' }
+  | /** Everything that a username holds (D63). `through`: distinguishes the ways to act as the user. */ {
+      readonly type: 'user'
+      readonly user: string
+      readonly through: string
+    }
   | /** The permissions of a team. */ { readonly type: 'team'; readonly team: string }
   | /** Reading another object. */ { readonly type: 'read'; readonly target: Target }
   | /** The data of another secret, copied as long as the owner may read it. */ {

@@ -2,7 +2,8 @@
 
 import type { Caller } from '../api/caller.ts'
 import type { AccessKey, AccessKeyIndex } from '../auth/authn/access-key-index.ts'
-import { type Authenticate, endOf, isGuess, type Prepare } from '../auth/authn/authenticate.ts'
+import { type Authenticate, isGuess, type Prepare } from '../auth/authn/authenticate.ts'
+import { endOf, type SessionChecks } from '../auth/authn/key-problem.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 
 type Options = {
@@ -12,27 +13,47 @@ type Options = {
   readonly lastActivity: (id: string) => number | undefined
   readonly touch: (uid: string, time: number) => void
   readonly now: () => number
+  readonly sessions: SessionChecks | undefined
   readonly guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'> | undefined
 }
 
 /** A gateway reviews keys for all of its clients. Only this many guessing clients at a time delay the others. */
 const clientsOfGateway = 50
 
-export function accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity, touch, now, guard }: Options) {
+export function accessKeyLookups(options: Options) {
+  const { keyIndex, authenticate, isLive, lastActivity, touch, now, sessions, guard } = options
   const endOfKey = (uid: string) => {
     const key = keyIndex.withUid(uid)
     return key && endOf(key, lastActivity)
   }
+  const ownKeyEnds = ({ issuer, keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller): number | undefined => {
+    if (issuer !== undefined) return keyUntil
+    if (keyUid === undefined) return undefined
+    const end = Math.min(endOfKey(keyUid) ?? now(), keyUntil)
+    return end === Number.POSITIVE_INFINITY ? undefined : end
+  }
+  const keyOf = ({ keyUid }: Caller) => (keyUid === undefined ? undefined : keyIndex.withUid(keyUid))
   return {
     /** Expiry of the current secret of a key in milliseconds; undefined if it does not exist. */
     endOfKey,
 
     /** Expiry of the caller's secret or token. A deleted key has expired, even if another key has its name. */
-    ownKeyEnds({ issuer, keyUid, keyUntil = Number.POSITIVE_INFINITY }: Caller): number | undefined {
-      if (issuer !== undefined) return keyUntil
-      if (keyUid === undefined) return undefined
-      const end = Math.min(endOfKey(keyUid) ?? now(), keyUntil)
-      return end === Number.POSITIVE_INFINITY ? undefined : end
+    ownKeyEnds,
+
+    /** People create keys for pipelines while they are signed in, so a session sets no limit (D62). */
+    newKeysEnd: (caller: Caller) => (keyOf(caller)?.idle === undefined ? ownKeyEnds(caller) : undefined),
+
+    /** The key that a provider vouched for, behind the key of the caller. */
+    loginOf(caller: Caller): AccessKey | undefined {
+      const key = keyOf(caller)
+      return key && keyIndex.loginOf(key)
+    },
+
+    /** Suspended keys count: they work again when the person signs in again (D66). */
+    hasDependents(uid: string): boolean {
+      for (const key of keyIndex.childrenOf(uid))
+        if (!key.deleting && !key.disabled && endOf(key, lastActivity) > now()) return true
+      return false
     },
 
     /** Records uses of keys. Returns the number of valid keys. */
@@ -42,7 +63,12 @@ export function accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity,
         const key = keyIndex.withUid(uid)
         return key !== undefined && isLive(key) && time < endOf(key, lastActivity)
       })
-      for (const { uid, time } of valid) touch(uid, time)
+      for (const { uid, time } of valid) {
+        touch(uid, time)
+        const key = keyIndex.withUid(uid)
+        const login = key && keyIndex.loginOf(key)
+        if (login) sessions?.used(login)
+      }
       return valid.length
     },
 

@@ -11,6 +11,8 @@ import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { startTeamReferences } from '../controllers/team-references.ts'
 import { startTeamRoles } from '../controllers/team-roles.ts'
+import { startUserKeys } from '../controllers/user-keys.ts'
+import { startUserTeams } from '../controllers/user-teams.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -19,7 +21,7 @@ import { ClusterRoleBinding, RoleBinding } from '../kinds/rbac.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
 import type { Storage } from '../storage/index.ts'
-import type { ApiServer } from './build.ts'
+import type { ApiServer } from './api-server.ts'
 import type { Settings } from './settings.ts'
 
 export type ControllersOptions = {
@@ -47,6 +49,7 @@ export function startBackgroundLoops({ apiServer, storage: { activity }, setting
       now,
       lastActivity: uid => activity.last(uid),
       maxTTL: settings['auth.maxKeyTTL'] || undefined,
+      hasDependents: apiServer.hasDependents,
       failed,
     }),
     startTeamReferences({ resources, kinds: namingTeams, teamUid: apiServer.teamUid, failed }),
@@ -56,6 +59,8 @@ export function startBackgroundLoops({ apiServer, storage: { activity }, setting
     startAggregation({ resources, failed }),
     startSigningKeys({ resources, now, failed }),
     startProjectSecrets({ ...apiServer, removeStale: settings['secrets.removeStale'], now, failed }),
+    startUserKeys({ resources, leftOverKeys: apiServer.leftOverKeys, failed }),
+    startUserTeams({ resources, teamsOf: apiServer.teamsOf, failed }),
     startSecretVersions({
       resources,
       max: settings['secrets.versions'],

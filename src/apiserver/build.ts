@@ -3,31 +3,22 @@
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import { type AdmissionDependencies, admissionsFor } from '../admission/admissions.ts'
 import { type GateDependencies, openGate } from '../admission/gate.ts'
-import type { Companion } from '../api/admission.ts'
-import { type Caller, type Scope, systemCaller } from '../api/caller.ts'
-import type { Kind } from '../api/kind.ts'
-import type { Affects, PermissionVersions } from '../api/permissions.ts'
-import type { Document, Resources } from '../api/resources.ts'
+import { type Scope, systemCaller } from '../api/caller.ts'
 import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
-import {
-  type Authenticate,
-  authenticateWith,
-  expiryWarnings,
-  isLiveWith,
-  keyEndsWith,
-  type Prepare,
-  renewalsWith,
-} from '../auth/authn/authenticate.ts'
+import { authenticateWith, isLiveWith, keyEndsWith } from '../auth/authn/authenticate.ts'
+import { expiryWarnings, renewalsWith } from '../auth/authn/expiry-warnings.ts'
 import { openTeamIndex, type TeamIndex } from '../auth/authn/team-index.ts'
-import { type Authorizer, openAuthorizer } from '../auth/authz/authorize.ts'
+import { openUserIndex } from '../auth/authn/user-index.ts'
+import { openAuthorizer } from '../auth/authz/authorize.ts'
 import { repairBuiltIns } from '../auth/authz/bootstrap-roles.ts'
-import { type Explainer, openExplainer } from '../auth/authz/explain.ts'
+import { openExplainer } from '../auth/authz/explain.ts'
 import { openPermissionChanges } from '../auth/authz/permission-changes.ts'
 import { openRbac, type Rbac } from '../auth/authz/rbac.ts'
 import { isNoWider } from '../auth/authz/scope.ts'
 import { pulledAsShared, sharedWith } from '../auth/authz/team-grants.ts'
-import type { MachineTokens, MachineTokensOptions } from '../auth/jwt/machine-tokens.ts'
-import { type Issuer, openIssuer } from '../auth/tokens/issuer.ts'
+import { openUsernameUses } from '../auth/authz/username-uses.ts'
+import { openUsers } from '../auth/sessions/users.ts'
+import { openIssuer } from '../auth/tokens/issuer.ts'
 import { openSigningKeys } from '../auth/tokens/signing-keys.ts'
 import { kinds } from '../kinds/index.ts'
 import { readId } from '../kinds/last-read.ts'
@@ -37,75 +28,21 @@ import { SecretVersion } from '../kinds/secret-version.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
+import { teamOfGroup } from '../kinds/team-uids.ts'
+import { User } from '../kinds/user.ts'
+import {
+  IdentityRecord,
+  identityRef,
+  UsernameRecord,
+  type UsernameSpec,
+  usernameRef,
+} from '../kinds/username-record.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import { isNamespaceInUse, namespacesInUse } from '../registry/virtual-kinds.ts'
-import type { InternalWrite } from '../serving/audit-internal.ts'
-import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
-import { openSealer, type SealContext, type SealError, type Sealer } from '../storage/encryption.ts'
-import type { Storage } from '../storage/index.ts'
-import type { RingKey } from '../storage/key-ring.ts'
+import { openSealer } from '../storage/encryption.ts'
 import { accessKeyLookups } from './access-key-lookups.ts'
+import type { ApiServer, BuildOptions } from './api-server.ts'
 import { signCurrentWith } from './sign-current.ts'
-
-export type ApiServer = {
-  readonly registry: Registry
-  readonly sealer: Sealer
-  /** The internal client. The audit log records its writes. */
-  readonly internalClient: Resources
-  /** Writes objects and merges them with stored ones. The audit log records the writes. */
-  readonly write: (make: () => readonly Companion[]) => Promise<void>
-  /** The internal client with decryption, for controllers that copy secrets. */
-  readonly opened: Resources
-  /** The owner of an object as a caller; undefined: no owner, or a team that does not exist. */
-  readonly callerOf: (owner: Owner) => Caller | undefined
-  readonly authorizer: Authorizer
-  readonly authenticate: Authenticate
-  readonly prepare: Prepare
-  readonly isCurrent: (caller: Caller) => boolean
-  /** The expiry of an access key, if known. */
-  readonly keyEnds: (key: string) => number | undefined
-  readonly issuer: Issuer
-  /** Records that somebody read an object with its data. */
-  readonly noteRead: (kind: Kind, document: Document) => void
-  readonly lastActivity: (id: string) => number | undefined
-  readonly warningFor: (caller: Caller) => string | undefined
-  /** Expiry in milliseconds of the keys that somebody has to renew. */
-  readonly renewals: () => Iterable<number>
-  /** The uid of an existing team. */
-  readonly teamUid: (name: string) => string | undefined
-  readonly permissionVersions: PermissionVersions
-  readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
-  /** Resolves when all indexes are synced and the built-in roles exist. */
-  readonly ready: Promise<void>
-  stop(): void
-}
-
-type Owner = Parameters<Explainer['callerOf']>[0]
-
-export type BuildOptions = {
-  readonly storage: Storage
-  readonly keys: readonly RingKey[]
-  readonly now: () => number
-  /** The maximum lifetime of an access key in seconds; absent: no limit. */
-  readonly maxKeyTTL?: number
-  /** The maximum lifetime of a direct-cluster token in seconds. */
-  readonly maxTokenTTL?: number
-  /** The public base URL, which is the issuer of tokens. */
-  readonly baseUrl?: () => string
-  readonly failed: (what: string, error: unknown) => void
-  /** Counts unknown keys in reviews, by caller. */
-  readonly guard?: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'>
-  /** Called for every value that could not be decrypted. */
-  readonly sealBroken?: (place: SealContext, error: SealError) => void
-  /** Wraps the internal client to record the writes of the server. */
-  readonly recorded?: (internalClient: Resources) => Resources
-  /** Records one such write. */
-  readonly record?: (write: InternalWrite) => void
-  /** Opens the verification of tokens of external issuers; absent: not configured. */
-  readonly machineTokens?: ((parts: Pick<MachineTokensOptions, 'teams' | 'changed'>) => MachineTokens) | undefined
-  /** Runs before anything else is stored, including the built-in roles. */
-  readonly first?: (internalClient: Resources) => Promise<void>
-}
 
 const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
@@ -135,6 +72,9 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     recorded,
     record,
     sealBroken,
+    requireUsers = false,
+    adminGroups = [],
+    issuerOf = () => undefined,
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openPermissionChanges()
@@ -163,6 +103,14 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     callerOf: owner => explainer.callerOf(owner),
     teamUid: name => teams.uidOf(name),
     teamsWithUsername: username => teams.withUsername(username),
+    heldByUser: username => uses.held(username),
+    sharedWithUser: username => uses.shared(username),
+    usernameRecord: username =>
+      registry.peek(UsernameRecord, usernameRef(username, digest))?.spec as UsernameSpec | undefined,
+    usernameOf: identity =>
+      registry.peek(IdentityRecord, identityRef(identity, digest))?.spec?.['username'] as string | undefined,
+    keysOfUser: username => keyIndex.ofUser(username),
+    issuerOf,
     isTeam: name => registry.peek(Team, { namespace: '', name }) !== undefined,
     secretUid: ({ resource, namespace, name = '' }) => {
       const kind = [SharedSecret, ProjectSecret].find(one => one.plural === resource)
@@ -172,6 +120,8 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
     keyEnds: key => keyEnds(key),
     ownKeyEnds: caller => accessKeys.ownKeyEnds(caller),
+    newKeysEnd: caller => accessKeys.newKeysEnd(caller),
+    loginOf: caller => accessKeys.loginOf(caller),
     endOfKey: uid => accessKeys.endOfKey(uid),
     takeDigest: (caller, wanted, uid) => accessKeys.takeDigest(caller, wanted, uid),
     touchKeys: uses => accessKeys.touchKeys(uses),
@@ -224,6 +174,14 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     changed: () => rights.changed(),
     failed: following('roles'),
   })
+  const users = openUserIndex({
+    resources: registry.internalClient,
+    requireUsers,
+    changed: rights.changed,
+    unused: uid => storage.activity.forget(uid),
+    failed: following('users'),
+  })
+  const uses = openUsernameUses({ keyIndex, rbac, teams, resources: registry.internalClient, kinds })
   const { peek, among } = registry
   const authorizer = openAuthorizer({
     kinds,
@@ -233,7 +191,19 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     teamUid: team => teams.uidOf(team),
     pulled: team => teams.get(team)?.pulled,
   })
-  const isLive = isLiveWith({ teams, now, lastActivity })
+  const signInOf = openUsers({ resources: internalClient, peek, isUsed: uses.isUsed, digest, now })
+  const signIn = options.signIn?.({
+    teams,
+    keyIndex,
+    internalClient,
+    open: registry.open,
+    isLive: key => isLive(key),
+    signIn: ({ config: { name, prefixes } }, person) => signInOf.signIn(person, { name, prefix: prefixes.username }),
+    changed: rights.changed,
+  })
+  const { sessions, machineTokens } = signIn ?? {}
+  const keyChecks = { keyIndex, teams, users, lastActivity, sessions, machines: machineTokens }
+  const isLive = isLiveWith({ ...keyChecks, now })
   const explainer = openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek: registry.peek, isLive })
   const signingKeys = openSigningKeys({
     resources: registry.internalClient,
@@ -241,14 +211,14 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     now,
     failed: following('signing keys'),
   })
-  const touch = (uid: string, time: number) => storage.activity.touch(uid, time)
-  const machineTokens = options.machineTokens?.({
-    teams,
-    changed: () => rights.changed(caller => caller.issuer !== undefined),
-  })
-  const authenticate = authenticateWith({ keyIndex, teams, now, digest, lastActivity, touch, machineTokens })
+  const touch = (id: string, time: number) => {
+    storage.activity.touch(id, time)
+    const user = users.get(keyIndex.withUid(id)?.user ?? '')
+    if (user) storage.activity.touch(user.uid, time)
+  }
+  const authenticate = authenticateWith({ ...keyChecks, now, digest, touch, machineTokens: signIn?.machineTokens })
   const keyEnds = keyEndsWith({ keyIndex, digest, lastActivity })
-  const accessKeys = accessKeyLookups({ keyIndex, authenticate, isLive, lastActivity, touch, now, guard })
+  const accessKeys = accessKeyLookups({ ...keyChecks, authenticate, isLive, touch, now, guard })
   const issuer = openIssuer({
     url: baseUrl,
     keys: signingKeys,
@@ -258,12 +228,12 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   })
   const signCurrent = signCurrentWith({
     issuer,
-    settled: () => registry.settled([OwnedAccessKey, Team]),
+    settled: () => registry.settled([OwnedAccessKey, Team, User]),
     isCurrent: authenticate.isCurrent,
   })
-  const ready = Promise.all([keyIndex.ready, teams.ready, rbac.ready, signingKeys.ready])
+  const ready = Promise.all([keyIndex.ready, teams.ready, users.ready, rbac.ready, signingKeys.ready, signIn?.ready])
     .then(() => first?.(internalClient))
-    .then(() => repairBuiltIns(internalClient))
+    .then(() => repairBuiltIns(internalClient, adminGroups))
   return {
     registry,
     sealer,
@@ -289,11 +259,15 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     },
     lastActivity,
     warningFor: expiryWarnings({ keyIndex, now, lastActivity }),
+    hasDependents: accessKeys.hasDependents,
+    leftOverKeys: username => [...keyIndex.ofUser(username)].filter(users.isLeftOver),
+    teamsOf: username => explainer.callerNamed(username).groups.flatMap(group => teamOfGroup(group) ?? []),
+    touchKeys: accessKeys.touchKeys,
     renewals: renewalsWith({ keyIndex, lastActivity, isLive }),
     ready,
     stop: () => {
-      for (const one of [keyIndex, teams, rbac, signingKeys]) one.stop()
-      machineTokens?.stop()
+      for (const one of [keyIndex, teams, users, rbac, signingKeys]) one.stop()
+      signIn?.stop()
     },
   }
 }

@@ -18,7 +18,7 @@ import type { InflightLimits } from '../serving/inflight-limits.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openThrottledLog } from '../serving/throttled-log.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
-import type { ApiServer } from './build.ts'
+import type { ApiServer } from './api-server.ts'
 
 export type EmbeddedGatewayOptions = {
   /** The path of gateway.yaml. */

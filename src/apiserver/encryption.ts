@@ -9,7 +9,7 @@ import { openReencryption } from '../registry/reencrypt.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openSealer, printId } from '../storage/encryption.ts'
 import type { Store } from '../storage/store.ts'
-import type { ApiServer, BuildOptions } from './build.ts'
+import type { ApiServer, BuildOptions } from './api-server.ts'
 import type { KeyRing } from './data-directory.ts'
 
 /**
@@ -40,11 +40,15 @@ function checkKeys(store: Store, ring: KeyRing): void {
 const wrongKeyRing = ({ from }: KeyRing, why: string) =>
   new Error(`the key ring of ${from} does not match this data directory: ${why}`)
 
+/** The kind of values that are sealed for a browser instead of the store. */
+export const cookieKind = 'Cookie'
+
 /** Counts every failure, and logs the first of each object. */
 export function alarmOf(metrics: Metrics, log: Logger): NonNullable<BuildOptions['sealBroken']> {
   const count = metrics.counter('platform_seal_failures_total', 'Values that could not be decrypted, by resource.')
   const reported = new Set<string>()
   return ({ kind, namespace, name, path }, { message }) => {
+    if (kind === cookieKind) return // anybody can send a cookie
     count({ resource: kind })(1)
     const field = [kind, namespace, name, path].join(' ')
     if (reported.has(field) || reported.size >= 1000) return

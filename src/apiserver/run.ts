@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Resources } from '../api/resources.ts'
+import type { Providers } from '../auth/oidc/provider.ts'
 import { openRoutes } from '../http/non-resource-routes.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
@@ -26,11 +27,14 @@ import { checkPermission, keyRingIn, openDirectory, reachable, requireCompleteCa
 import { alarmOf, checkKeyRing, startReencryption } from './encryption.ts'
 import { printFirstRun } from './first-run.ts'
 import { listen } from './listeners.ts'
+import { type Machines, openMachines } from './machines.ts'
 import { gaugeApiServer } from './metrics.ts'
+import { cookieNameOf, openPages, openPeople, type People } from './people.ts'
 import { record } from './request-log.ts'
 import type { Settings } from './settings.ts'
 
 const drainWithin = 7000
+const noProviders: Providers = { list: () => [], get: () => undefined, use: () => {}, stop: () => {} }
 
 export type RunOptions = {
   readonly settings: Settings
@@ -78,6 +82,9 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   const signIn = settings['auth.config']
     ? (await import('./sign-in.ts')).openSignIn({ file: settings['auth.config'], metrics, log, env, now })
     : undefined
+  const providers = signIn?.providers ?? noProviders
+  let people: People | undefined
+  let machines: Machines | undefined
   /** The HTTPS URL, once the server listens. */
   let listening = ''
   const apiServer = buildApiServer({
@@ -92,10 +99,27 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     record: write => audit.own(write),
     maxKeyTTL: settings['auth.maxKeyTTL'],
     maxTokenTTL: settings['token.maxTTL'],
+    requireUsers: settings['auth.requireUsers'],
+    adminGroups: settings['auth.adminGroups'],
+    issuerOf: provider => providers.get(provider)?.config.url,
     baseUrl: () => settings.baseUrl || listening,
-    machineTokens: signIn?.openTokens,
+    signIn: parts => {
+      people = openPeople({ providers, metrics, log, now }, parts)
+      machines = openMachines({ signIn, states: people.states, log, now }, parts)
+      const { tokens: machineTokens } = machines
+      return {
+        machineTokens,
+        sessions: people.checks,
+        ready: people.states.ready,
+        stop: () => {
+          machines?.stop()
+          people?.states.stop()
+        },
+      }
+    },
   })
   await apiServer.ready
+  await machines?.follow(apiServer.write)
   const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
   await controllers.ready
   const sealing = startReencryption({
@@ -120,10 +144,28 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   })
   gaugeApiServer(metrics, { store: storage.store, limits, guard, renewals: apiServer.renewals, now })
   const count = observeRequests(metrics)
+  const cookieName = cookieNameOf(apiServer)
   const checks = checksOf(storage, shuttingDown.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
     kinds,
-    access: { ...apiServer, guard, audit },
+    access: { ...apiServer, guard, audit, cookie: { name: cookieName, publicUrl: settings.baseUrl } },
+    signIn:
+      people &&
+      openPages(
+        {
+          people,
+          exchangeToken: machines?.exchange,
+          apiServer,
+          sealer: apiServer.sealer,
+          providers,
+          guard,
+          settings,
+          metrics,
+          log,
+          now,
+        },
+        cookieName,
+      ),
     resourcesFor: apiServer.registry.as,
     reachVersion: apiServer.registry.reachVersion,
     indexed: apiServer.registry.indexed,
@@ -155,7 +197,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
         log,
         env,
         now,
-        used: uid => storage.activity.touch(uid, now()),
+        used: uid => void apiServer.touchKeys([{ uid, time: now() }]),
       })
     : undefined
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { didYouMean } from '../api/did-you-mean.ts'
+import { isReservedName } from '../api/names.ts'
 import { isObject, type Json } from '../api/object.ts'
 import { type Flag, UsageError } from '../host/command.ts'
 import { fileProblem } from '../host/fs-errors.ts'
@@ -9,6 +10,7 @@ import { readTokens } from '../host/read-flags.ts'
 import { isLoopback } from '../serving/address.ts'
 import { networkProblem } from '../serving/client-address.ts'
 import { engineNames } from '../storage/index.ts'
+import { toBoolean, toList, toNumber } from './setting-values.ts'
 
 type Row = {
   readonly default: string | boolean | number | readonly string[]
@@ -66,6 +68,22 @@ export const table = {
     default: '',
     what: 'AuthConfig file with the issuers whose tokens machines sign in with. Default: access keys only.',
   },
+  'auth.requireUsers': {
+    default: false,
+    what: 'Accept only keys of users that have an enabled User object. The user admin needs none until one exists.',
+  },
+  'auth.adminGroups': {
+    default: [] as readonly string[],
+    what: 'Groups whose members are administrators, with the prefix of their provider.',
+    check: (value: readonly string[]) =>
+      value.some(group => isReservedName(group) || group.includes(','))
+        ? 'groups without commas and without the prefixes system: and platform:'
+        : undefined,
+  },
+  'auth.pastedKeys': {
+    default: true,
+    what: 'Allow people to sign in to the web pages with an access key.',
+  },
   baseUrl: {
     default: '',
     what: 'Public URL of this server, which is the issuer of tokens. Default: the address of the HTTPS listener.',
@@ -110,6 +128,16 @@ export const table = {
   'limits.unknownKeys': {
     default: 20,
     what: 'Unknown keys from one address in five minutes before it gets a 429; 0: unlimited.',
+  },
+  'limits.auth': {
+    default: 60,
+    what: 'Maximum sign-in requests from one address in a minute; more get a 429.',
+    check: positive,
+  },
+  'limits.authTotal': {
+    default: 1200,
+    what: 'Maximum sign-in requests from all addresses in a minute.',
+    check: positive,
   },
   trustedProxy: {
     default: [] as readonly string[],
@@ -256,19 +284,6 @@ const shown = (value: unknown) => {
   const text = JSON.stringify(value)
   return text.length > 66 ? `a value of ${text.length} characters` : text
 }
-
-const toNumber = (value: unknown) => (/^\d{1,9}$/.test(String(value)) ? Number(value) : undefined)
-const toBoolean = (value: unknown) =>
-  value === true || value === 'true' ? true : value === false || value === 'false' ? false : undefined
-const toList = (value: unknown) =>
-  typeof value === 'string'
-    ? value
-        .split(',')
-        .map(one => one.trim())
-        .filter(Boolean)
-    : Array.isArray(value) && value.every(one => typeof one === 'string')
-      ? value
-      : undefined
 
 function checkTogether(settings: Settings, problems: string[]): void {
   if (Boolean(settings.tlsCert) !== Boolean(settings.tlsKey)) problems.push('tlsCert and tlsKey must be set together')

@@ -31,6 +31,8 @@ export type SignIn = {
   /** The providers that people sign in with. */
   readonly providers: Providers
   readonly openTokens: (parts: Pick<MachineTokensOptions, 'teams' | 'changed'>) => MachineTokens
+  /** Calls back after every reload. */
+  onReload(callback: () => void): void
   stop(): void
 }
 
@@ -80,6 +82,7 @@ export function openSignIn({ file, metrics, log, env, now, times }: SignInOption
   const reloads = metrics.counter('platform_auth_config_reloads_total', 'Reloads of auth.yaml, by result.')
   const verifications = metrics.counter('platform_jwt_verifications_total', 'Verified tokens, by issuer and result.')
   let tokens: MachineTokens | undefined
+  const reloaded: (() => void)[] = []
   const openKeys = ({ name, url, discoveryURL, ca }: IssuerConfig, withdrawn: () => void): IssuerKeys => {
     const failed = throttled(`fetching the keys of issuer ${name}`)
     const http = openIssuerHttp({ url, ca, env, now, times, maxBytes: maxDocument })
@@ -112,6 +115,7 @@ export function openSignIn({ file, metrics, log, env, now, times }: SignInOption
       ;({ issuers, logins, files } = next)
       tokens?.use(issuers)
       providers.use(logins)
+      for (const callback of reloaded) callback()
       reloads({ result: 'success' })(1)
       log.info({ file, providers: logins.length, issuers: issuers.length }, 'auth config reloaded')
     } catch (error) {
@@ -137,6 +141,7 @@ export function openSignIn({ file, metrics, log, env, now, times }: SignInOption
       tokens.use(issuers)
       return tokens
     },
+    onReload: callback => void reloaded.push(callback),
     stop() {
       stopFollowing()
       providers.stop()

@@ -25,6 +25,7 @@ async function openKeys(keys: { readonly [name: string]: object }, maxTTL?: numb
       resources: internalClient,
       now: clock.now,
       lastActivity: uid => used.get(uid),
+      hasDependents: () => false,
       maxTTL,
       failed: (_, error) => assert.fail(String(error)),
     })

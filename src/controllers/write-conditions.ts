@@ -53,7 +53,7 @@ export async function missingRolesOf(resources: Resources, team: Resource): Prom
 
 const maxAttempts = 5
 
-async function rewriteStatus(
+export async function rewriteStatus(
   resources: Resources,
   { kind, ref }: Owner,
   change: (object: Resource) => Promise<Resource | undefined>,

@@ -132,11 +132,13 @@ async function serve(
   const { backend, namespace } = found
   if (namespace !== undefined) confine(route, namespace)
   // Only access keys have an activity. A token of an external issuer is not stored (D67).
-  if (!isMachineKeyId(principal.keyUid)) options.used(principal.keyUid)
+  const used = isMachineKeyId(principal.keyUid) ? () => {} : () => options.used(principal.keyUid)
+  used()
   const traffic = trafficOf(route, exchange)
   const release = options.limits.enter(principal.caller.username, traffic)
   if (!release) throw tooManyRequests()
   const watchError: WatchErrorEvent = {}
+  const stillUsed = traffic === 'watch' ? setInterval(used, reportEvery).unref() : undefined
   const unregister = options.streams.enter({
     principal,
     isLong: traffic === 'watch',
@@ -149,10 +151,14 @@ async function serve(
     }
     state.code = await forwardRequest({ exchange, route, principal, backend, prefixes, timeouts, started, watchError })
   } finally {
+    clearInterval(stillUsed)
     unregister()
     release()
   }
 }
+
+/** An open stream counts as use, so that the server asks the identity provider of its user again (D67). */
+const reportEvery = 60_000
 
 /** Authenticates a token or key. Unknown access keys are counted per address. After too many, the gateway reviews no further ones. */
 async function authenticate(options: GatewayOptions, exchange: Exchange, route: Route): Promise<Principal> {

@@ -1,7 +1,15 @@
 // Authenticates and authorizes each request, and authorizes open watches again (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import { type ApiError, conflict, forbidden, forbiddenPath, notFound, permissionsChanged } from '../api/errors.ts'
+import {
+  type ApiError,
+  badRequest,
+  conflict,
+  forbidden,
+  forbiddenPath,
+  notFound,
+  permissionsChanged,
+} from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Selection, TargetCheck, WriteCheck } from '../api/resources.ts'
@@ -15,6 +23,8 @@ import type { Exchange, Request } from '../serving/exchange.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { checkFieldSelector } from './metadata-only.ts'
 import type { KindFinder } from './request-info.ts'
+import { cookieIn } from './sign-in/cookies.ts'
+import { checkSameOrigin } from './sign-in/same-origin.ts'
 
 export type Access = {
   readonly authenticate: Authenticate
@@ -24,6 +34,8 @@ export type Access = {
   readonly audit: Audit
   /** A warning for the client, for example that its key expires soon. */
   readonly warningFor: (caller: Caller) => string | undefined
+  /** The session cookie of browsers; absent: no cookie is accepted. */
+  readonly cookie?: { readonly name: () => string; readonly publicUrl: string } | undefined
   readonly permissionVersions: PermissionVersions
   /** Whether the key of a caller is still valid, and gives the same identity. */
   readonly isCurrent: (caller: Caller) => boolean
@@ -47,7 +59,7 @@ export function authorize(access: Access, exchange: Exchange, question: Question
 /** Authenticates and authorizes again after a wait: for a turn, for the body, or for a resourceVersion. */
 export function reauthorize(access: Access, exchange: Exchange, question: Question, find: KindFinder): AuthResult {
   const { request } = exchange
-  const holder = access.authenticate(request.headers.authorization, true, connectionOf(request))
+  const holder = access.authenticate(authorizationOf(access, request), true, connectionOf(request))
   return authResultOf(access, exchange, question, find, holder)
 }
 
@@ -74,11 +86,12 @@ function authResultOf(
 }
 
 /** Whose key it is. Unknown ones are counted by where they come from, and refused there after too many. */
-function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, question: Question): Caller | undefined {
+function holderOf(access: Access, exchange: Exchange, question: Question): Caller | undefined {
+  const { authenticate, guard, audit } = access
   const { request } = exchange
   try {
     rejectDuplicateAuthorization(request)
-    return authenticate(request.headers.authorization, false, connectionOf(request))
+    return authenticate(authorizationOf(access, request), false, connectionOf(request))
   } catch (error) {
     exchange.auditContext = audit.begin(exchange, question, undefined)
     if (error instanceof RejectedKey) exchange.auditContext.noted = rejectedCredential(error)
@@ -92,8 +105,26 @@ function holderOf({ authenticate, guard, audit }: Access, exchange: Exchange, qu
 }
 
 /** Waits for the verification of a token of an external issuer; undefined: nothing to wait for. */
-export const prepare = (access: Access, { request }: Exchange): Promise<void> | undefined =>
-  access.prepare(request.headers.authorization, connectionOf(request))
+export const prepare = (access: Access, { request }: Exchange): Promise<void> | undefined => {
+  const { guard } = access
+  const addressOf = () => guard.addressOf(request)
+  try {
+    return access.prepare(authorizationOf(access, request), connectionOf(request), addressOf)
+  } catch {
+    return undefined // authorize() throws it, and records it
+  }
+}
+
+/** The credential of a request: its header, or the session cookie of a browser. Throws 400 for both, 403 for requests of other sites. */
+function authorizationOf({ cookie }: Access, request: Request): string | undefined {
+  const { authorization, cookie: sent } = request.headers
+  const secret = sent === undefined || !cookie ? undefined : cookieIn(sent, cookie.name())
+  if (secret === undefined) return authorization
+  if (authorization !== undefined)
+    throw badRequest('a request with a session cookie cannot have an Authorization header; send one of them')
+  checkSameOrigin({ request }, cookie?.publicUrl ?? '')
+  return `Bearer ${secret}`
+}
 
 /** HTTP/2 makes a socket for every request, and one session for all of a connection; one that was taken back has none. HTTP/0.9 is let in, too. */
 const connectionOf = (request: Request): object =>
@@ -207,7 +238,7 @@ type Current = { readonly caller: Caller | undefined; readonly verdict: Verdict 
 
 function authorizeAgain(access: Access, exchange: Exchange, question: Question): Current {
   try {
-    const holder = access.authenticate(exchange.request.headers.authorization, true, connectionOf(exchange.request))
+    const holder = access.authenticate(authorizationOf(access, exchange.request), true, connectionOf(exchange.request))
     const caller = actingAs(access, exchange, holder)
     checkFieldSelector(caller, question, exchange.query)
     return { caller, verdict: access.authorizer.authorize(caller, question) }

@@ -16,23 +16,23 @@ const maxKeys = 25_000
 /** Bytes of a body that take some milliseconds to parse. */
 const large = 64 * 1024
 const nothing = Buffer.alloc(0)
-const tooMuch = () => tooLarge(`Request entity too large: limit is ${limit}`)
+const tooMuch = (limit: number) => tooLarge(`Request entity too large: limit is ${limit}`)
 
 export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
 
-/** All bytes, at most 3 MiB. By events: an async iterator costs more than the rest of a small write's reading. */
-function readBytes(exchange: Exchange): Promise<Buffer> {
+/** All bytes, at most 3 MiB by default. By events: an async iterator costs more than the rest of a small write's reading. */
+export function readBytes(exchange: Exchange, max = limit): Promise<Buffer> {
   const { request } = exchange
   if (request.readableEnded) return Promise.resolve(nothing)
-  if (Number(request.headers['content-length'] ?? 0) > limit) return Promise.reject(tooMuch())
+  if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooMuch(max))
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     const keep = (chunk: Buffer) => {
       size += chunk.length
-      if (size <= limit) return void chunks.push(chunk)
+      if (size <= max) return void chunks.push(chunk)
       request.off('data', keep).pause()
-      reject(tooMuch())
+      reject(tooMuch(max))
     }
     request.on('data', keep)
     let ended = false

@@ -33,6 +33,7 @@ import {
   type ResourceInfo,
   requestReader,
 } from './request-info.ts'
+import { isSignInPath, type SignInPages } from './sign-in/routes.ts'
 import { includeOf } from './table.ts'
 import { type Work, within } from './time-limit.ts'
 import { openWatch, perform, type Ready } from './verbs.ts'
@@ -64,6 +65,8 @@ export type ServerOptions = {
   /** Pages below the prefix, and at the root. */
   readonly pages: Page
   readonly rootPages: Page
+  /** The pages of sign-in below /auth; absent: there are none. */
+  readonly signIn?: SignInPages | undefined
   readonly limits: InflightLimits
   /** The queue of requests that wait for their turn on the event loop. */
   readonly fairness: Fairness
@@ -119,6 +122,11 @@ async function handle(
 ): Promise<void> {
   if (options.loopbackOnly && !isLoopback(exchange.request.headers.host))
     throw misdirected('this listener accepts only the Host localhost, 127.0.0.1 or [::1]')
+  if (options.signIn && isSignInPath(exchange.path)) {
+    const asked = { verb: exchange.method.toLowerCase(), path: exchange.path }
+    exchange.auditContext = options.access.audit.begin(exchange, asked, undefined)
+    return await respond(exchange, await options.signIn(exchange))
+  }
   const parsed = read(exchange)
   const question = parsed
     ? withView(parsed.question, exchange)

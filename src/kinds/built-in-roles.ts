@@ -71,7 +71,7 @@ export const builtInRoles: {
       {
         verbs: ['get', 'list', 'watch'],
         apiGroups: [ours],
-        resources: ['teams', 'teams/status', 'teams/permissions', 'tokenrevocations'],
+        resources: ['teams', 'teams/status', 'teams/permissions', 'tokenrevocations', 'users'],
       },
       { verbs: ['get', 'list', 'watch'], apiGroups: [rbac], resources: ['*'] },
       { verbs: ['get', 'list'], apiGroups: [''], resources: ['namespaces'] },
@@ -95,5 +95,8 @@ export const builtInRoles: {
   },
 }
 
+/** Binds platform-admin to the groups of the setting auth.adminGroups. */
+export const adminGroupsBinding = 'platform-admin-groups'
+
 /** Names of the built-in cluster roles, and of their cluster role bindings. */
-export const isBuiltInName = (name: string): boolean => Object.hasOwn(builtInRoles, name)
+export const isBuiltInName = (name: string): boolean => name === adminGroupsBinding || Object.hasOwn(builtInRoles, name)

@@ -3,6 +3,7 @@
 import type { Kind } from '../api/kind.ts'
 import { AccessKeyActivity } from './access-key-activity.ts'
 import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
+import { LoginState } from './login-state.ts'
 import { Namespace } from './namespace.ts'
 import { OwnedAccessKey } from './owned-access-key.ts'
 import { ProjectSecret } from './project-secret.ts'
@@ -14,10 +15,14 @@ import { SigningKey, SigningKeyRotation } from './signing-key.ts'
 import { AccessExplanation, SubjectAccessReview, TokenReview } from './subject-reviews.ts'
 import { Team } from './team.ts'
 import { TokenRevocation } from './token-revocation.ts'
+import { User } from './user.ts'
+import { IdentityRecord, UsernameRecord } from './username-record.ts'
 
 export const kinds: readonly Kind[] = [
   AccessKeyActivity,
   DirectClusterEndpointToken,
+  IdentityRecord,
+  LoginState,
   Namespace,
   OwnedAccessKey,
   ProjectSecret,
@@ -27,6 +32,8 @@ export const kinds: readonly Kind[] = [
   SigningKeyRotation,
   Team,
   TokenRevocation,
+  User,
+  UsernameRecord,
   ClusterRole,
   ClusterRoleBinding,
   Role,

@@ -3,6 +3,7 @@
 
 import type { Companion } from '../api/admission.ts'
 import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
+import { issuerGroup } from './machine-key.ts'
 import { type RevocationSpec, type Times, TokenRevocation, timesOf, tokenLifetime } from './token-revocation.ts'
 
 /** Label of revocations of one access key: a digest of the key's owner. Limits their number per owner. */
@@ -40,24 +41,55 @@ export function keyRevocation(
   { reason, notBefore, tokensOnly }: Loss,
   { now, digest }: KeyRevocationDependencies,
 ): Companion {
-  const [kind, username, name] = ownerOf(key)
-  const value = digest(`${kind}:${username}`).slice(0, 40)
+  const [, , name] = ownerOf(key)
+  const value = ownerValue(key, digest)
   const times = timesOf(now(), { notBefore })
-  const whole = {
-    metadata: { name: ownerRevocationName(value) },
-    spec: { ...times, users: [username], reason: `many access keys of ${name} were changed or deleted` },
-  }
   const one = {
     metadata: { name: `revoked-key-${key.uid}`, labels: { [ownerLabel]: value } },
     spec: { ...times, keyUID: key.uid, reason, ...(tokensOnly ? { tokensOnly } : {}) },
   }
-  const instead = { kind: TokenRevocation, object: whole, merge: (stored: Resource) => latest(stored, whole) }
+  const instead = ownerRevocation(
+    key,
+    `many access keys of ${name} were changed or deleted`,
+    { now, digest },
+    notBefore,
+  )
   return {
     kind: TokenRevocation,
     object: one,
     merge: stored => latest(stored, one),
     limit: { label: ownerLabel, value, max: maxKeys, instead },
   }
+}
+
+const ownerValue = (key: OwnedKey, digest: KeyRevocationDependencies['digest']) => {
+  const [kind, username] = ownerOf(key)
+  return digest(`${kind}:${username}`).slice(0, 40)
+}
+
+/** Revokes all tokens of the owner of a key. */
+export function ownerRevocation(
+  key: OwnedKey,
+  reason: string,
+  { now, digest }: KeyRevocationDependencies,
+  notBefore?: string,
+): Companion {
+  const [, username] = ownerOf(key)
+  const whole = {
+    metadata: { name: ownerRevocationName(ownerValue(key, digest)) },
+    spec: { ...timesOf(now(), { notBefore }), users: [username], reason },
+  }
+  return { kind: TokenRevocation, object: whole, merge: stored => latest(stored, whole) }
+}
+
+/** Revokes all tokens of machines of an entry of auth.yaml. */
+export function issuerRevocation(entry: string, { now, digest }: KeyRevocationDependencies): Companion {
+  const reason = `the issuer ${entry} was removed or changed in auth.yaml`
+  const whole = {
+    metadata: { name: `revoked-issuer-${digest(entry).slice(0, 40)}` },
+    spec: { ...timesOf(now()), groups: [issuerGroup(entry)], reason },
+  }
+  return { kind: TokenRevocation, object: whole, merge: stored => latest(stored, whole) }
 }
 
 /** The type of the owner, the username in its tokens, and a printable name. */

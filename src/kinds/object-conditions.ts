@@ -1,4 +1,4 @@
-// Computes the conditions AccessApplied, RolesResolved and Ready of secrets and teams (D23).
+// Computes the conditions AccessApplied, RolesResolved, Enabled and Ready of secrets, teams and users (D23, D63).
 // Admission sets them in the commit of a write, controllers when something else changes.
 
 import { type Caller, systemCaller } from '../api/caller.ts'
@@ -64,6 +64,18 @@ export function rolesResolved(missing: readonly string[]): Finding {
   const message = `missing cluster roles: ${missing.slice(0, maxNames).join(', ')}${others}`
   return { type, status: 'False', severity: 'Warning', reason: 'RolesMissing', message }
 }
+
+/** For a User (D63). */
+export const userEnabled = (isDisabled: boolean): Finding =>
+  isDisabled
+    ? {
+        type: 'Enabled',
+        status: 'False',
+        severity: 'Info',
+        reason: 'Disabled',
+        message: 'the keys, sessions and tokens of the user are invalid',
+      }
+    : { reason: 'Enabled', status: 'True', type: 'Enabled' }
 
 /** Everything that roles and bindings are generated from. */
 export const generatedFrom = (spec: unknown): string => {
@@ -152,9 +164,9 @@ function readiness(object: Resource<unknown, unknown>, conditions: readonly Cond
   return ready
 }
 
-const needs = new Set(['AccessApplied', 'RolesResolved'])
+const needs = new Set(['AccessApplied', 'RolesResolved', 'Enabled'])
 
-const serverTypes = new Set(['AccessApplied', 'RolesResolved', 'Ready', 'Synced'])
+const serverTypes = new Set(['AccessApplied', 'RolesResolved', 'Ready', 'Synced', 'Enabled'])
 const isOfServer = ({ type }: Condition) => serverTypes.has(type)
 
 /** Only the server writes its conditions. A write of /status by a client keeps them as stored, and changes others. */

@@ -4,10 +4,12 @@ import type { Companion } from '../api/admission.ts'
 import { isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
 import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
+import { loginSessionOf } from './login-session.ts'
 import {
   type KeyRevocationDependencies,
   keyRevocation,
   type OwnedKey,
+  ownerRevocation,
   teamGroup,
   teamRevocation,
 } from './merged-revocation.ts'
@@ -33,6 +35,9 @@ type KeyDependencies = KeyRevocationDependencies & {
 }
 
 export function revokedByKey(old: Key, next: Key | undefined, dependencies: KeyDependencies): readonly Companion[] {
+  const lost = next && lostSignIn(old, next)
+  // Other keys depend on the sign-in too, so all tokens of the user end. It may be kept only for them (D66).
+  if (lost) return [ownerRevocation(ownedKey(old), lost, dependencies)]
   if (hasEnded(old, dependencies.now())) return []
   const reason = revocationReason(old, next, dependencies)
   if (reason !== undefined) return [keyRevocation(ownedKey(old), { reason }, dependencies)]
@@ -53,6 +58,16 @@ export function revokedByOverlap(key: Key, dependencies: KeyRevocationDependenci
   if (Date.parse(rotatedAt) + tokenLifetime <= now) return []
   const reason = `access key ${key.metadata.name} was rotated`
   return [keyRevocation(ownedKey(key), { reason, notBefore: rotatedAt, tokensOnly: true }, dependencies)]
+}
+
+/** Why the sign-in of a person gives less than before. */
+function lostSignIn(old: Key, next: Key): string | undefined {
+  const [before, after] = [loginSessionOf(old as Resource), loginSessionOf(next as Resource)]
+  if (!before || before.suspended !== undefined) return undefined
+  if (!after || after.suspended !== undefined) return `the sign-in of user ${old.spec?.user} was suspended`
+  return without(before.groups, after.groups).length
+    ? `user ${old.spec?.user} lost groups at the identity provider`
+    : undefined
 }
 
 const ownedKey = ({ metadata: { uid = '' }, spec = {} }: Key): OwnedKey => ({

@@ -73,7 +73,7 @@ function check({ spec = {} }: Revocation): FieldError[] {
 }
 
 /** Reserved for the server, which merges later revocations into objects with these names. */
-const serverName = /^revoked-(key|owner|team)-/
+const serverName = /^revoked-(key|owner|team|issuer)-/
 
 const checkName = (name = ''): FieldError[] =>
   serverName.test(name)
@@ -81,7 +81,7 @@ const checkName = (name = ''): FieldError[] =>
         invalidValue(
           'metadata.name',
           name,
-          'names with the prefix revoked-key-, revoked-owner- or revoked-team- are reserved for the server',
+          'names with the prefix revoked-key-, revoked-owner-, revoked-team- or revoked-issuer- are reserved for the server',
         ),
       ]
     : []

@@ -24,6 +24,13 @@ export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, n
   return revision
 }
 
+/** Commits a new object together with its companions. Most have none. */
+export async function commitNew(ctx: Context, kind: Kind, write: Op, next: Resource): Promise<number> {
+  const companions = () => ctx.admissions.get(kind)?.companions?.(undefined, next) ?? []
+  if (companions().length === 0) return ctx.store.commit([write])
+  return (await ctx.pending.track(kind, commitAll(ctx, [write], companions))).revision
+}
+
 /** Whom the object grants permissions, and whether it is being deleted. */
 const sharingOf = (object: Resource | undefined): Json =>
   object

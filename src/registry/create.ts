@@ -8,8 +8,9 @@ import { type Json, type Metadata, type Resource, timestamp } from '../api/objec
 import { parseStored } from '../api/parse-cache.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { trackUpdate } from '../smd/update.ts'
-import type { Entry, Key, Value } from '../storage/store.ts'
+import type { Entry } from '../storage/store.ts'
 import { admit, observed } from './admission.ts'
+import { commitNew } from './companion-writes.ts'
 import { type Context, keyOf, requestOf, spaceOf } from './context.ts'
 import { decodeObject } from './decode.ts'
 import { newMetadata } from './metadata.ts'
@@ -104,19 +105,11 @@ export async function insert(
     if (stored) throw alreadyExists(kind, key.name, isTerminating(stored))
     const value = encodeWrite(ctx, kind, object)
     if (dryRun) return documentOf(visible(ctx, kind, object))
-    const revision = await commitNew(ctx, kind, key, value)
+    const revision = await commitNew(ctx, kind, { type: 'put', key, value, expect: 0 }, object)
     return presentStored(ctx, kind, { object, value, revision }, shown)
   } catch (error) {
     abandon?.()
-    throw error
-  }
-}
-
-async function commitNew(ctx: Context, kind: Kind, key: Key, value: Value): Promise<number> {
-  try {
-    return await ctx.store.commit([{ type: 'put', key, value, expect: 0 }])
-  } catch (error) {
-    throw translate(error, kind, key.name)
+    throw translate(error, kind, object.metadata.name ?? '')
   }
 }
 

@@ -61,6 +61,7 @@ export const defaultPolicy: Policy = {
       ],
     },
     { level: 'Metadata', verbs: ['create', 'update', 'patch', 'delete', 'deletecollection'] },
+    { level: 'Metadata', verbs: ['post'], nonResourceURLs: ['/auth/*'] },
     { level: 'Metadata', resources: [{ group: ours, resources: ['sharedsecrets/*', 'projectsecrets/*'] }] },
   ],
 }

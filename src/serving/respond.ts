@@ -11,7 +11,8 @@ export type Answer = {
   readonly body: Uint8Array
   /** Whether a line feed follows the body. */
   readonly line?: boolean
-  readonly headers?: { readonly [name: string]: string }
+  /** A list is sent as one header per value. */
+  readonly headers?: { readonly [name: string]: string | readonly string[] }
 }
 
 const compress = promisify(gzip)
@@ -56,7 +57,7 @@ function send(exchange: Exchange, answer: Answer, body: Uint8Array, zipped: bool
   const headers = ['Audit-Id', exchange.auditId, 'Content-Type', answer.type]
   const own = answer.headers
   if (zipped) headers.push('Content-Encoding', 'gzip')
-  headers.push('Cache-Control', own?.['Cache-Control'] ?? 'no-cache, private')
+  headers.push('Cache-Control', String(own?.['Cache-Control'] ?? 'no-cache, private'))
   if (own || answer.body.length > compressAbove) headers.push(...ownHeaders(answer))
   if (exchange.warnings.size) headers.push('Warning', warningHeaders(exchange.warnings) as unknown as string)
   const isLine = answer.line === true && !zipped
@@ -83,7 +84,7 @@ function withLine(body: Uint8Array): Uint8Array {
 function ownHeaders({ body, headers = {} }: Answer): string[] {
   const vary = [headers['Vary'], body.length > compressAbove ? 'Accept-Encoding' : undefined].filter(Boolean)
   const others = Object.entries(headers).filter(([name]) => name !== 'Cache-Control' && name !== 'Vary')
-  return [...others.flat(), ...(vary.length ? ['Vary', vary.join(', ')] : [])]
+  return [...(others.flat() as string[]), ...(vary.length ? ['Vary', vary.join(', ')] : [])]
 }
 
 /** A large response stays in memory, and counts as in flight, until the client has read it. A client that does not read is disconnected. */

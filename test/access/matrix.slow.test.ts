@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { ApiError } from '../../src/api/errors.ts'
 import type { Question } from '../../src/api/kind.ts'
 import type { Decision } from '../../src/api/permissions.ts'
-import type { ApiServer } from '../../src/apiserver/build.ts'
+import type { ApiServer } from '../../src/apiserver/api-server.ts'
 import { type Ask, mayDo } from './evaluator.ts'
 import { build, type Dice, dice, makeWorld, ours, spaces, teamNames, verbs } from './random-objects.ts'
 

@@ -627,7 +627,7 @@ describe('image pull secrets of a team (D23, D60, D61):', () => {
   })
 })
 
-test('the kinds with conditions are those with access entries', () => {
+test('the kinds with conditions are those with access entries, and User (D63)', () => {
   const having = kinds.filter(({ status }) => JSON.stringify(status ?? {}).includes('observedGeneration'))
-  assert.deepEqual(having.map(one => one.kind).sort(), ['ProjectSecret', 'SharedSecret', 'Team'])
+  assert.deepEqual(having.map(one => one.kind).sort(), ['ProjectSecret', 'SharedSecret', 'Team', 'User'])
 })

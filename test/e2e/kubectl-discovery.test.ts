@@ -49,6 +49,7 @@ await withEachKubectl(kubectl => {
         `teams ${group}/v1 false Team ${verbs} all,platform`,
         'tokenreviews authentication.k8s.io/v1 false TokenReview create',
         `tokenrevocations ${group}/v1 false TokenRevocation create,get,list,watch`,
+        `users ${group}/v1 false User ${verbs} platform`,
       ])
     })
 

@@ -171,7 +171,7 @@ describe('the configuration in use', () => {
     ])
     const { username, groups, uid, extra } = await stage.whoami(await issuer.sign(claims))
     assert.equal(username, 'ci:bar/x')
-    assert.deepEqual(groups.slice(2), ['ci:a', 'ci:b', 'ci:team-c'])
+    assert.deepEqual(groups.slice(2), ['platform:issuer:ci', 'ci:a', 'ci:b', 'ci:team-c'])
     assert.equal(uid, 'repo')
     assert.deepEqual(extra['example.org/roles'], ['c'])
     assert.equal(extra['example.org/tenant'], undefined)

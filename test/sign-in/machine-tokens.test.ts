@@ -45,6 +45,7 @@ describe('a machine with a token of a configured issuer', () => {
     assert.equal(username, 'ci:robot')
     assert.deepEqual([...groups].sort(), [
       'ci:deployers',
+      'platform:issuer:ci',
       'platform:team:by-group',
       'platform:team:by-user',
       'platform:user:ci:robot',
@@ -69,7 +70,7 @@ describe('a machine with a token of a configured issuer', () => {
       assert.equal(username, `ci:${sub}`)
       assert.deepEqual(
         groups.filter((group: string) => !group.startsWith('ci:')),
-        ['system:authenticated', `platform:user:ci:${sub}`],
+        ['system:authenticated', `platform:user:ci:${sub}`, 'platform:issuer:ci'],
       )
       await refused(stage.ask(token, 'POST', teams, { metadata: { generateName: 'x-' } }), 403)
     }

@@ -21,7 +21,7 @@ export async function signInAt(url: URL | string, account: string, jar: CookieJa
       headers: { Cookie: cookieOf(jar, next.origin) },
       ...(form ? { body: form } : {}),
     })
-    keepCookies(jar, next.origin, response)
+    keepCookies(jar, next.origin, response.headers.getSetCookie())
     const location = response.headers.get('Location')
     const text = await response.text()
     if (location) {
@@ -34,13 +34,13 @@ export async function signInAt(url: URL | string, account: string, jar: CookieJa
   throw new Error('too many redirects')
 }
 
-const cookieOf = (jar: CookieJar, origin: string) =>
+export const cookieOf = (jar: CookieJar, origin: string) =>
   [...(jar.get(origin) ?? [])].map(([name, value]) => `${name}=${value}`).join('; ')
 
-function keepCookies(jar: CookieJar, origin: string, response: Response): void {
+export function keepCookies(jar: CookieJar, origin: string, lines: readonly string[]): void {
   const cookies = jar.get(origin) ?? new Map<string, string>()
   jar.set(origin, cookies)
-  for (const line of response.headers.getSetCookie()) {
+  for (const line of lines) {
     const [pair = ''] = line.split(';')
     const at = pair.indexOf('=')
     const [name, value] = [pair.slice(0, at), pair.slice(at + 1)]

@@ -24,6 +24,10 @@ export type TestIssuer = {
   rotate(keep?: boolean): Promise<void>
   /** A response in place of its documents; undefined: the documents. */
   answer: { status?: number; discovery?: Claims; keys?: string } | undefined
+  /** Requests wait until `release`. `held`: how many wait. */
+  hold(): void
+  held(): number
+  release(): void
   stop(): Promise<void>
   /** Listens again on the same port. */
   start(): Promise<void>
@@ -39,6 +43,7 @@ export async function startIssuer(algorithm = 'ES256'): Promise<TestIssuer> {
   let [port, rotations] = [0, 0]
   let server: HttpsServer
   const sockets = new Set<Duplex>()
+  let waiting: (() => void)[] | undefined
   const rotate = async (keep = false) => {
     const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true })
     const kid = `key-${++rotations}`
@@ -49,13 +54,17 @@ export async function startIssuer(algorithm = 'ES256'): Promise<TestIssuer> {
     server = createServer({ cert: pair.certificate, key: pair.key }, (request, response) => {
       const isKeys = request.url === '/keys'
       fetches[isKeys ? 'keys' : 'discovery']++
-      const { status = 200, discovery, keys } = issuer.answer ?? {}
-      response.writeHead(status, { 'Content-Type': 'application/json' })
-      response.end(
-        isKeys
-          ? (keys ?? JSON.stringify({ keys: published }))
-          : JSON.stringify(discovery ?? { issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }),
-      )
+      const answer = () => {
+        const { status = 200, discovery, keys } = issuer.answer ?? {}
+        response.writeHead(status, { 'Content-Type': 'application/json' })
+        response.end(
+          isKeys
+            ? (keys ?? JSON.stringify({ keys: published }))
+            : JSON.stringify(discovery ?? { issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }),
+        )
+      }
+      if (waiting) waiting.push(answer)
+      else answer()
     })
     server.on('connection', socket => {
       sockets.add(socket)
@@ -72,6 +81,15 @@ export async function startIssuer(algorithm = 'ES256'): Promise<TestIssuer> {
     ca: issuerAuthority.certificate,
     fetches,
     answer: undefined,
+    hold() {
+      waiting = []
+    },
+    held: () => waiting?.length ?? 0,
+    release() {
+      const held = waiting ?? []
+      waiting = undefined
+      for (const answer of held) answer()
+    },
     rotate,
     start,
     sign: (claims = {}, { header = {}, kid = current.kid, key = current.key } = {}) => {

@@ -7,8 +7,11 @@ type Payload = { readonly [field: string]: unknown } & {
   consumed?: number
 }
 
-/** Returns the adapter class that oidc-provider expects. */
-export function openProviderStore() {
+/**
+ * Returns the adapter class that oidc-provider expects. `leeway`: seconds in which a used refresh token is accepted again, as providers do
+ * for clients that lost the answer.
+ */
+export function openProviderStore(leeway: () => number) {
   const entries = new Map<string, Payload>()
   return class Adapter {
     readonly model: string
@@ -22,7 +25,10 @@ export function openProviderStore() {
       entries.set(this.#key(id), payload)
     }
     async find(id: string) {
-      return entries.get(this.#key(id))
+      const payload = entries.get(this.#key(id))
+      if (payload?.consumed === undefined || Date.now() / 1000 - payload.consumed > leeway()) return payload
+      const { consumed: _, ...unused } = payload
+      return unused
     }
     #findBy(field: 'uid' | 'userCode', value: string) {
       const mine = [...entries].filter(([key]) => key.startsWith(`${this.model}:`))

@@ -39,6 +39,8 @@ export type Faults = {
   drip?: boolean
   /** The next responses of the token endpoint are lost after the provider processed the request. */
   loseTokens?: number
+  /** Seconds in which a used refresh token is accepted again. */
+  reuseLeeway?: number
   /** Changes ID tokens: claims, header, key. An undefined claim is left out. `algorithm: 'none'` and HS256 are possible. */
   tokens?: TokenFault
   /** Changes the JSON of the token endpoint. An undefined field is left out. */
@@ -91,7 +93,7 @@ export async function startProvider(client: ClientOptions = {}): Promise<TestPro
   const accounts: { [name: string]: Account } = Object.create(null)
   const sessions: { [account: string]: string[] } = Object.create(null)
   const requests: { [path: string]: number } = {}
-  const Adapter = openProviderStore()
+  const Adapter = openProviderStore(() => provider.faults.reuseLeeway ?? -1)
   const secret = 'a secret of the test client, with a % and a +'
   const sockets = new Set<Socket>()
   let [port, rotations] = [0, 0]

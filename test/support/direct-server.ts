@@ -2,8 +2,9 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Resources } from '../../src/api/resources.ts'
+import type { BuildOptions } from '../../src/apiserver/api-server.ts'
 import { startBackgroundLoops } from '../../src/apiserver/background-loops.ts'
-import { type BuildOptions, buildApiServer } from '../../src/apiserver/build.ts'
+import { buildApiServer } from '../../src/apiserver/build.ts'
 import { readSettings } from '../../src/apiserver/settings.ts'
 import type { ServerOptions } from '../../src/http/server.ts'
 import { makeKey } from '../../src/kinds/key-format.ts'
@@ -24,7 +25,7 @@ export type DirectServerOptions = {
   readonly wrapStore?: (store: Store) => Store
   /** Creates objects before the first request, as the server. */
   readonly first?: (internalClient: Resources) => Promise<void>
-  readonly machineTokens?: BuildOptions['machineTokens']
+  readonly signIn?: BuildOptions['signIn']
 }
 
 const settings = await readSettings([], {})
@@ -36,7 +37,7 @@ export async function openDirectServer({
   failed = () => {},
   wrapStore = store => store,
   first,
-  machineTokens,
+  signIn,
 }: DirectServerOptions) {
   const storage = await openStorage({ engine: 'memory', directory: '', now })
   const guard = openUnknownKeyLimiter({ now, limit: 0 })
@@ -48,7 +49,7 @@ export async function openDirectServer({
     failed,
     guard,
     baseUrl: () => 'https://platform.test',
-    machineTokens,
+    signIn,
     first: async internalClient => {
       const admin = { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } }
       await internalClient.create(OwnedAccessKey, '', admin)

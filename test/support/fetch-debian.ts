@@ -9,6 +9,8 @@ export type Wanted = {
   readonly name: string
   /** Further packages to unpack next to it. Packages that a release does not have are skipped. */
   readonly with?: readonly string[]
+  /** Also unpacks the dependencies that this machine lacks. Needs the release of the machine. */
+  readonly dependencies?: boolean
   /** Gets one directory `<name>-<version>` per release. */
   readonly cache: string
   /** Releases of the archive. From each inner list, the first one with the package is used. */
@@ -45,16 +47,20 @@ async function fetchFirst(wanted: Wanted, site: string, suites: readonly string[
   for (const suite of suites) if (await fetchOne(wanted, site, suite)) return
 }
 
-async function fetchOne({ name, cache, with: others = [] }: Wanted, site: string, suite: string): Promise<boolean> {
+async function fetchOne(wanted: Wanted, site: string, suite: string): Promise<boolean> {
+  const { name, cache, with: others = [], dependencies = false } = wanted
   const work = await mkdtemp(join(cache, 'apt-'))
   try {
-    const conf = await privateApt(work, `deb [signed-by=${keyring}] ${site} ${suite} main\n`)
-    const run = (...args: string[]) => exec('apt-get', ['-q', '-c', conf, ...args], { cwd: work, timeout: 120_000 })
-    if ((await run('update')).code !== 0 || (await run('download', name)).code !== 0) return false
-    for (const other of others) await run('download', other)
-    const files = (await readdir(work)).filter(entry => entry.endsWith('.deb'))
+    const conf = await privateApt(work, dependencies, `deb [signed-by=${keyring}] ${site} ${suite} main\n`)
+    const run = (...args: string[]) => exec('apt-get', ['-q', '-c', conf, ...args], { cwd: work, timeout: 300_000 })
+    if ((await run('update')).code !== 0) return false
+    const install = ['install', '--download-only', '--no-install-recommends', '-y', name, ...others]
+    if ((await (dependencies ? run(...install) : run('download', name))).code !== 0) return false
+    if (!dependencies) for (const other of others) await run('download', other)
+    const folder = dependencies ? join(work, 'cache/archives') : work
+    const files = (await readdir(folder)).filter(entry => entry.endsWith('.deb'))
     const tree = join(work, 'tree')
-    for (const file of files) if ((await exec('dpkg-deb', ['-x', join(work, file), tree])).code !== 0) return false
+    for (const file of files) if ((await exec('dpkg-deb', ['-x', join(folder, file), tree])).code !== 0) return false
     const [, version = suite] =
       files
         .find(file => file.startsWith(`${name}_`))
@@ -68,7 +74,7 @@ async function fetchOne({ name, cache, with: others = [] }: Wanted, site: string
 }
 
 /** Read after the machine's own configuration, so that proxies still apply. Its hooks, which clean up after docker builds, do not. */
-async function privateApt(work: string, sources: string): Promise<string> {
+async function privateApt(work: string, knowsMachine: boolean, sources: string): Promise<string> {
   const list = join(work, 'sources.list')
   const conf = join(work, 'apt.conf')
   await mkdir(join(work, 'state/lists/partial'), { recursive: true })
@@ -82,7 +88,7 @@ Dir::Etc::SourceParts "/dev/null";
 Dir::Etc::Preferences "/dev/null";
 Dir::Etc::PreferencesParts "/dev/null";
 Dir::State "${join(work, 'state')}";
-Dir::State::Status "${join(work, 'status')}";
+Dir::State::Status "${knowsMachine ? '/var/lib/dpkg/status' : join(work, 'status')}";
 Dir::Cache "${join(work, 'cache')}";
 Dir::Log "${work}";
 Acquire::Languages "none";

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AdmissionDependencies, admissionsFor } from '../../src/admission/admissions.ts'
+import { digest } from '../../src/admission/digest.ts'
 import { type GateDependencies, openGate } from '../../src/admission/gate.ts'
 import type { Caller } from '../../src/api/caller.ts'
 import { fieldPath, readAt, writeAt } from '../../src/api/field-path.ts'
@@ -20,6 +21,7 @@ import { openRoutes } from '../../src/http/non-resource-routes.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { OwnedAccessKey, kinds as ownKinds, SharedSecret } from '../../src/kinds/index.ts'
 import { SecretVersion } from '../../src/kinds/secret-version.ts'
+import { UsernameRecord, type UsernameSpec, usernameRef } from '../../src/kinds/username-record.ts'
 import { openRegistry, type Registry } from '../../src/registry/registry.ts'
 import { unpackData } from '../../src/registry/sealed-data.ts'
 import { isNamespaceInUse, namespacesInUse } from '../../src/registry/virtual-kinds.ts'
@@ -124,11 +126,20 @@ export async function buildApiServer(
     teamUid: name => `uid-of-${name}`,
     teamsWithUsername: () => [],
     isTeam: () => false,
+    heldByUser: () => ({ bound: [], teams: [] }),
+    sharedWithUser: async () => [],
+    usernameRecord: username =>
+      registry.peek(UsernameRecord, usernameRef(username, digest))?.spec as UsernameSpec | undefined,
+    usernameOf: () => undefined,
+    keysOfUser: () => [],
+    issuerOf: () => undefined,
     secretUid: () => undefined,
     authenticateKey: async () => undefined,
     keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
     keyEnds: () => undefined,
     ownKeyEnds: () => undefined,
+    newKeysEnd: () => undefined,
+    loginOf: () => undefined,
     endOfKey: () => undefined,
     takeDigest: (_, wanted, uid) => book.take(wanted, uid),
     touchKeys: uses => uses.length,

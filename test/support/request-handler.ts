@@ -1,7 +1,7 @@
 // The request handler of a server in this process, without sockets, limits or an audit file. direct-server.ts uses it.
 
 import { randomUUID } from 'node:crypto'
-import type { ApiServer } from '../../src/apiserver/build.ts'
+import type { ApiServer } from '../../src/apiserver/api-server.ts'
 import { openRoutes } from '../../src/http/non-resource-routes.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
 import { kinds } from '../../src/kinds/index.ts'

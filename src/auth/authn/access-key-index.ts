@@ -6,6 +6,8 @@ import type { Affects } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
 import { isKnownScope } from '../../kinds/known-scope.ts'
+import { type LoginSession, loginAnnotation, loginSessionOf, sessionRecordOf } from '../../kinds/login-session.ts'
+import { type MachineRecord, machineRecordOf } from '../../kinds/machine-key.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { teamUidsOf } from '../../kinds/team-uids.ts'
 import { startInformer } from '../../reconcile/informer.ts'
@@ -31,12 +33,32 @@ export type AccessKey = {
   readonly ttl: number | undefined
   readonly slides: boolean
   readonly created: number
+  /** Creation of the object, which a rotation does not change. */
+  readonly since: number
+  /** Set if a provider vouched for this key. */
+  readonly session: LoginSession | undefined
+  /** The uid of the key that a provider vouched for, if a caller created this key with it (D66). */
+  readonly login: string | undefined
+  /** Milliseconds without use after which a session ends. */
+  readonly idle: number | undefined
+  /** Set if the key was exchanged for a token of an external issuer. */
+  readonly machine: MachineRecord | undefined
 }
 
 export interface AccessKeyIndex {
   readonly ready: Promise<void>
   find(digest: string): AccessKey | undefined
   withUid(uid: string): AccessKey | undefined
+  /** The key with the sign-in that a key depends on; undefined: none, or deleted. */
+  loginOf(key: AccessKey): AccessKey | undefined
+  /** The groups of a key: its own, and those that the provider gave to its user. */
+  groupsOf(key: AccessKey): readonly string[]
+  /** Whether any key has a sign-in. */
+  hasSessions(): boolean
+  /** The sign-ins at a provider. */
+  sessionsAt(provider: string): Iterable<AccessKey>
+  /** The keys that callers created with a Login key. */
+  childrenOf(uid: string): Iterable<AccessKey>
   all(): Iterable<AccessKey>
   /** The keys of a user, for questions about users without a request (D17). */
   ofUser(user: string): Iterable<AccessKey>
@@ -77,6 +99,9 @@ export function openAccessKeyIndex({
   const keys = new Map<string, AccessKey>()
   const byUid = new Map<string, AccessKey>()
   const byUser = new Map<string, Map<string, AccessKey>>()
+  const bySession = new Map<string, Map<string, AccessKey>>()
+  const byLogin = new Map<string, Map<string, AccessKey>>()
+  const loginOf = (key: AccessKey) => (key.login === undefined ? key : byUid.get(key.login))
   const gone = new Map<string, RemovedSecret>()
   /** The uids that reserve a digest, between the checks of a write and its event. */
   const taken = new Map<string, string>()
@@ -104,13 +129,14 @@ export function openAccessKeyIndex({
         byUid.delete(before.uid)
       }
       if (now) byUid.set(now.uid, now)
-      if (before?.user) forgetOfUser(byUser, before.user, before.uid)
-      if (now?.user) byUser.set(now.user, (byUser.get(now.user) ?? new Map()).set(now.uid, now))
+      move(byUser, before, now, ({ user }) => user)
+      move(bySession, before, now, ({ session }) => session?.provider)
+      move(byLogin, before, now, ({ login }) => login)
       for (const digest of digestsOf(now)) {
         keys.set(digest, now as AccessKey)
         if (taken.get(digest) === now?.uid) taken.delete(digest)
       }
-      const affects = affectedBy(before, now)
+      const affects = affectedBy(before, now, byUid)
       if (affects) changed(affects)
     },
   })
@@ -118,6 +144,17 @@ export function openAccessKeyIndex({
     ready: informer.ready,
     find: digest => keys.get(digest),
     withUid: uid => byUid.get(uid),
+    loginOf: key => {
+      const login = loginOf(key)
+      return login?.session && login
+    },
+    groupsOf: key => {
+      const groups = loginOf(key)?.session?.groups ?? []
+      return groups.length ? [...key.groups, ...groups] : key.groups
+    },
+    hasSessions: () => bySession.size > 0,
+    sessionsAt: provider => bySession.get(provider)?.values() ?? [],
+    childrenOf: uid => byLogin.get(uid)?.values() ?? [],
     all: () => byUid.values(),
     ofUser: user => byUser.get(user)?.values() ?? [],
     removed: digest => (keys.has(digest) ? undefined : gone.get(digest)),
@@ -133,17 +170,37 @@ export function openAccessKeyIndex({
   }
 }
 
-function forgetOfUser(byUser: Map<string, Map<string, AccessKey>>, user: string, uid: string): void {
-  const own = byUser.get(user)
-  own?.delete(uid)
-  if (own?.size === 0) byUser.delete(user)
+type Groups = Map<string, Map<string, AccessKey>>
+
+function move(
+  groups: Groups,
+  before: AccessKey | undefined,
+  now: AccessKey | undefined,
+  groupOf: (key: AccessKey) => string | undefined,
+): void {
+  const [from, to] = [before && groupOf(before), now && groupOf(now)]
+  const members = from ? groups.get(from) : undefined
+  members?.delete(before?.uid ?? '')
+  if (from && members?.size === 0) groups.delete(from)
+  if (now && to) groups.set(to, (groups.get(to) ?? new Map<string, AccessKey>()).set(now.uid, now))
 }
 
-/** A new key changes no open request. Groups of keys count for their user also without the key (D17). undefined: nobody is affected. */
-function affectedBy(before: AccessKey | undefined, now: AccessKey | undefined): Affects | undefined {
-  const withGroups = [before, now].flatMap(key => (key?.user && key.groups.length ? [key.user] : []))
+/**
+ * A new key changes no open request. Groups of keys count for their user also without the key (D17), and those of a sign-in for
+ * the keys that depend on it. undefined: nobody is affected.
+ */
+function affectedBy(
+  before: AccessKey | undefined,
+  now: AccessKey | undefined,
+  byUid: ReadonlyMap<string, AccessKey>,
+): Affects | undefined {
+  const withGroups = [before, now].flatMap(key =>
+    key?.user && (key.groups.length || key.session || key.login) ? [key.user] : [],
+  )
   if (!before && !withGroups.length) return undefined
-  return caller => (before !== undefined && caller.keyUid === before.uid) || withGroups.includes(caller.username)
+  return ({ keyUid, username }) =>
+    withGroups.includes(username) ||
+    (before !== undefined && keyUid !== undefined && (keyUid === before.uid || byUid.get(keyUid)?.login === before.uid))
 }
 
 const bounded = (key: AccessKey, most: number | undefined): AccessKey =>
@@ -152,7 +209,9 @@ const bounded = (key: AccessKey, most: number | undefined): AccessKey =>
 const digestsOf = (key: AccessKey | undefined): readonly string[] =>
   key ? [key.digest, key.previous?.digest ?? ''].filter(Boolean) : []
 
-function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
+function read(object: Resource): AccessKey {
+  const { metadata, spec = {}, status = {} } = object
+  const record = sessionRecordOf(object)
   const { user, team, subject, groups, scope, disabled, ttl, ttlAfterLastActivity } = spec as {
     scope?: Scope
     user?: string
@@ -181,5 +240,10 @@ function read({ metadata, spec = {}, status = {} }: Resource): AccessKey {
     ttl: ttl ? ttl * 1000 : undefined,
     slides: ttlAfterLastActivity === true,
     created: Date.parse(kept.rotatedAt ?? metadata.creationTimestamp ?? ''),
+    since: Date.parse(metadata.creationTimestamp ?? ''),
+    session: record && loginSessionOf(object),
+    login: metadata.annotations?.[loginAnnotation],
+    idle: record && record.idle * 1000,
+    machine: machineRecordOf(object),
   }
 }

@@ -2,22 +2,20 @@
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, unauthorized } from '../../api/errors.ts'
-import { keyExpiry } from '../../kinds/key-expiry.ts'
 import { isMistyped } from '../../kinds/key-format.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
+import { issuerGroup, type MachineRecord } from '../../kinds/machine-key.ts'
 import { restricts } from '../authz/scope.ts'
 import type { MachineTokens } from '../jwt/machine-tokens.ts'
 import { isJwtLike, maxTokenLength, UnknownToken } from '../jwt/token-form.ts'
 import { isTokenLike } from '../tokens/token.ts'
-import type { AccessKey, AccessKeyIndex, RemovedSecret } from './access-key-index.ts'
+import type { AccessKey, RemovedSecret } from './access-key-index.ts'
+import { endOf, type KeyChecks, problemOf } from './key-problem.ts'
 import type { TeamIndex } from './team-index.ts'
 
-export type AuthenticateOptions = {
-  readonly keyIndex: AccessKeyIndex
-  readonly teams: TeamIndex
+export type AuthenticateOptions = KeyChecks & {
   readonly now: () => number
   readonly digest: (text: string) => string
-  readonly lastActivity: (uid: string) => number | undefined
   readonly touch: (uid: string, time: number) => void
   /** Absent: no issuer is configured. */
   readonly machineTokens?: MachineTokens | undefined
@@ -33,13 +31,20 @@ export type Authenticate = (
   connection?: object,
 ) => Caller | undefined
 
-/** Verifies a token that `authenticate` does not know yet; undefined: nothing to wait for. Access keys never wait. */
-export type Prepare = (authorization: string | undefined, connection?: object) => Promise<void> | undefined
+/**
+ * Verifies a token that `authenticate` does not know yet; undefined: nothing to wait for. Access keys never wait.
+ * `addressOf`: called before a token is verified; returns the address of the client, or throws if that may not guess.
+ */
+export type Prepare = (
+  authorization: string | undefined,
+  connection?: object,
+  addressOf?: () => string,
+) => Promise<void> | undefined
 
 type Authentication = Authenticate & { readonly isCurrent: IsCurrent; readonly prepare: Prepare }
 
 export function authenticateWith(options: AuthenticateOptions): Authentication {
-  const { keyIndex, teams, now, touch, machineTokens } = options
+  const { keyIndex, teams, users, now, touch, machineTokens, sessions } = options
   const identities = new WeakMap<AccessKey, Identity>()
   const bearer = (header: string) => secretIn(header, machineTokens !== undefined)
   const digestOf = digests(text => options.digest(bearer(text)))
@@ -49,13 +54,16 @@ export function authenticateWith(options: AuthenticateOptions): Authentication {
     const key = keyIndex.find(found)
     if (!key) {
       const machine = machineTokens?.callerOf(found)
+      if (machine && users.isDisabled(machine.username)) throw unauthorized('the user of the token is disabled')
       if (machine) return machine
       throw notKnown(bearer(authorization), keyIndex.removed(found))
     }
     const time = now()
     const problem = problemOf(key, found, time, options)
     if (problem !== undefined) throw new RejectedKey(problem, key)
-    const identity = identityOf(key, teams, identities)
+    const identity = identityOf(key, { teams, keyIndex }, identities)
+    // Watches come here every second, so an open one counts as use of the sign-in (D67).
+    if (identity.login) sessions?.used(identity.login)
     // The last use is shown in seconds, so one update per second is enough. Every use counts if it extends the lifetime of the key.
     if (!quietly && (key.slides || time - identity.touched >= 1000 || time < identity.touched || key.previous)) {
       identity.touched = time
@@ -64,23 +72,31 @@ export function authenticateWith(options: AuthenticateOptions): Authentication {
     }
     return found === key.digest ? identity.caller : withEnd(identity, key)
   }
-  const prepare: Prepare = (authorization, connection) => {
-    if (!machineTokens || authorization === undefined || !/^bearer +e/i.test(authorization)) return undefined
+  const prepare: Prepare = (authorization, connection, addressOf) => {
+    if (authorization === undefined) return undefined
+    const mayBeToken = machineTokens !== undefined && /^bearer +e/i.test(authorization)
+    if (!mayBeToken && !sessions?.areOpen()) return undefined
     let found: string
     try {
       found = digestOf(authorization, connection)
     } catch {
       return undefined // malformed: authenticate() says so
     }
-    if (keyIndex.find(found) || machineTokens.isKnown(found)) return undefined
+    const key = keyIndex.find(found)
+    if (key) {
+      const login = keyIndex.loginOf(key)
+      return login && sessions?.prepare(login)
+    }
+    if (!mayBeToken || machineTokens.isKnown(found)) return undefined
     const secret = bearer(authorization)
-    return isJwtLike(secret) ? machineTokens.prepare(secret, found) : undefined
+    return isJwtLike(secret) ? machineTokens.prepare(secret, found, addressOf?.()) : undefined
   }
   const isCurrent: IsCurrent = caller => {
-    if (caller.issuer !== undefined) return machineTokens?.isCurrent(caller) ?? false
+    if (caller.issuer !== undefined)
+      return !users.isDisabled(caller.username) && (machineTokens?.isCurrent(caller) ?? false)
     const key = caller.keyUid === undefined ? undefined : keyIndex.withUid(caller.keyUid)
     if (!key) return false
-    const identity = identityOf(key, teams, identities)
+    const identity = identityOf(key, { teams, keyIndex }, identities)
     const used = caller === identity.caller ? key.digest : caller === identity.before ? key.previous?.digest : undefined
     return used !== undefined && problemOf(key, used, now(), options) === undefined
   }
@@ -97,7 +113,7 @@ function withEnd(identity: Identity, { previous }: AccessKey): Caller {
 }
 
 /** Whether a key is valid now, for questions about its owner (D17). */
-export const isLiveWith = (options: Pick<AuthenticateOptions, 'teams' | 'now' | 'lastActivity'>) => (key: AccessKey) =>
+export const isLiveWith = (options: KeyChecks & Pick<AuthenticateOptions, 'now'>) => (key: AccessKey) =>
   problemOf(key, key.digest, options.now(), options) === undefined
 
 /** A key that was never issued, or not a key at all: the only failure that may be a guess. */
@@ -163,32 +179,6 @@ function secretIn(header: string, allowsTokens: boolean): string {
   return secret
 }
 
-/** Why a key is not valid now; undefined: it is valid. */
-function problemOf(
-  key: AccessKey,
-  digest: string,
-  now: number,
-  { teams, lastActivity }: Pick<AuthenticateOptions, 'teams' | 'lastActivity'>,
-): string | undefined {
-  if (digest !== key.digest && now >= (key.previous?.until ?? 0)) return 'access key was rotated'
-  if (key.deleting) return 'access key was deleted'
-  if (key.disabled) return 'access key is disabled'
-  if (key.ttl !== undefined && now >= endOf(key, lastActivity)) return 'access key expired'
-  // A key of a deleted team is invalid, also if permissions are still bound to the team's name (D18).
-  if (key.team && !isTeamThere(key, teams)) return 'the team of the access key does not exist'
-  if (!key.isScopeKnown) return 'the access key has a scope that this version of the server does not know'
-  return undefined
-}
-
-/** A team that was created again under the same name is another one (D61). */
-function isTeamThere({ team = '', teamUid }: AccessKey, teams: TeamIndex): boolean {
-  const uid = teams.uidOf(team)
-  return uid !== undefined && (teamUid === undefined || teamUid === uid)
-}
-
-export const endOf = (key: AccessKey, lastActivity: AuthenticateOptions['lastActivity']) =>
-  keyExpiry({ since: key.created, ttl: key.ttl, slides: key.slides }, () => lastActivity(key.uid))
-
 /** When a valid key expires, if known: its own expiry, or the end of the overlap after a rotation. */
 export const keyEndsWith =
   ({ keyIndex, digest, lastActivity }: Pick<AuthenticateOptions, 'keyIndex' | 'digest' | 'lastActivity'>) =>
@@ -201,75 +191,59 @@ export const keyEndsWith =
     return end === Number.POSITIVE_INFINITY ? undefined : end
   }
 
-const hour = 3600 * 1000
-const day = 24 * hour
-
-/** Warns clients whose key expires soon: in its last tenth, at most seven days before, once an hour. Short-lived keys get no warning. */
-export function expiryWarnings({
-  keyIndex,
-  now,
-  lastActivity,
-}: Pick<AuthenticateOptions, 'keyIndex' | 'now' | 'lastActivity'>): (caller: Caller) => string | undefined {
-  const warnedAt = new WeakMap<AccessKey, number>()
-  /** A caller object is replaced when its key changes, so most callers are checked once. */
-  const quiet = new WeakSet<Caller>()
-  return caller => {
-    if (quiet.has(caller)) return undefined
-    const key = caller.keyUid === undefined ? undefined : keyIndex.withUid(caller.keyUid)
-    if (!key?.ttl || key.ttl < day || key.slides) {
-      quiet.add(caller)
-      return undefined
-    }
-    const left = endOf(key, lastActivity) - now()
-    if (left > Math.min(key.ttl / 10, 7 * day) || now() - (warnedAt.get(key) ?? 0) < hour) return undefined
-    warnedAt.set(key, now())
-    const [number, unit] =
-      left >= day ? [Math.floor(left / day), 'day'] : [Math.max(1, Math.floor(left / hour)), 'hour']
-    return `access key ${key.name} expires in ${number} ${unit}${number === 1 ? '' : 's'}`
-  }
+type Identity = {
+  readonly caller: Caller
+  before?: Caller
+  readonly teams: number
+  /** The key with the sign-in that the groups come from. */
+  readonly login: AccessKey | undefined
+  touched: number
 }
+type Indexes = Pick<AuthenticateOptions, 'teams' | 'keyIndex'>
 
-/** Expiry in milliseconds of every valid key that a person has to renew: with a lifetime of at least a day that use does not extend. */
-export const renewalsWith = ({
-  keyIndex,
-  lastActivity,
-  isLive,
-}: Pick<AuthenticateOptions, 'keyIndex' | 'lastActivity'> & { readonly isLive: (key: AccessKey) => boolean }) =>
-  function* (): Iterable<number> {
-    for (const key of keyIndex.all())
-      if (key.ttl !== undefined && key.ttl >= day && !key.slides && isLive(key)) yield endOf(key, lastActivity)
-  }
-
-type Identity = { readonly caller: Caller; before?: Caller; readonly teams: number; touched: number }
-
-/** Username and groups that come with a key (D16). Kept until the key changes, or a team that its user is or was in. */
-function identityOf(key: AccessKey, teams: TeamIndex, known: WeakMap<AccessKey, Identity>): Identity {
+/** Username and groups that come with a key (D16). Kept until the key, its sign-in, or a team that its user is or was in changes. */
+function identityOf(key: AccessKey, { teams, keyIndex }: Indexes, known: WeakMap<AccessKey, Identity>): Identity {
   const kept = known.get(key)
   const version = key.user ? teams.versionOf(key.user) : 0
-  if (kept?.teams === version) return kept
+  const login = key.session || key.login !== undefined ? keyIndex.loginOf(key) : undefined
+  if (kept?.teams === version && kept.login === login) return kept
   const caller: Caller = {
-    ...named(key, teams),
+    ...named(key, keyIndex.groupsOf(key), teams),
     key: key.name,
     keyUid: key.uid,
     extra: { 'authentication.platform.sh/key': [key.name] },
+    ...(key.machine ? machineOf(key, key.machine) : {}),
     ...(restricts(key.scope) ? { scope: key.scope } : {}),
   }
-  const identity: Identity = { caller, teams: version, touched: kept?.touched ?? Number.NEGATIVE_INFINITY }
+  const touched = kept?.touched ?? Number.NEGATIVE_INFINITY
+  const identity: Identity = { caller, teams: version, login, touched }
   known.set(key, identity)
   return identity
 }
+
+/** As with the token that the key was exchanged for. */
+const machineOf = ({ name: key }: AccessKey, { name, url, uid, extra }: MachineRecord) => ({
+  machine: name,
+  ...(uid === undefined ? {} : { uid }),
+  extra: { ...extra, 'authentication.platform.sh/issuer': [url], 'authentication.platform.sh/key': [key] },
+})
 
 const teamGroup = (team: string) => `platform:team:${team}`
 
 const usernameOf = ({ user, team, subject }: RemovedSecret['key']): string =>
   team ? teamGroup(team) : user || (subject ?? '')
 
-function named(key: AccessKey, teams: TeamIndex): Pick<Caller, 'username' | 'groups' | 'identity'> {
-  const groups = ['system:authenticated', ...key.groups]
+function named(
+  key: AccessKey,
+  own: readonly string[],
+  teams: TeamIndex,
+): Pick<Caller, 'username' | 'groups' | 'identity'> {
+  const groups = ['system:authenticated', ...own]
   const username = usernameOf(key)
   if (key.team) return { identity: 'Team', username, groups: [...groups, teamGroup(key.team)] }
   if (!key.user) return { identity: 'Subject', username, groups }
   groups.push(`platform:user:${key.user}`)
+  if (key.machine) groups.push(issuerGroup(key.machine.name))
   return {
     identity: 'User',
     username,

@@ -41,6 +41,7 @@ export function impersonate(caller: Caller, headers: Headers, decide: (question:
     ...(uid ? { uid } : {}),
     ...(Object.keys(extra).length ? { extra } : {}),
     ...(caller.issuer ? { issuer: caller.issuer } : {}),
+    ...(caller.machine ? { machine: caller.machine } : {}),
     ...(caller.key ? { key: caller.key } : {}),
     ...(caller.keyUid ? { keyUid: caller.keyUid } : {}),
     ...(caller.keyUntil ? { keyUntil: caller.keyUntil } : {}),

@@ -4,13 +4,13 @@ import { canonical } from '../../api/codec.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { builtInRoles } from '../../kinds/built-in-roles.ts'
+import { adminGroupsBinding, builtInRoles } from '../../kinds/built-in-roles.ts'
 import { ClusterRole, ClusterRoleBinding } from '../../kinds/rbac.ts'
 
 const rbac = 'rbac.authorization.k8s.io'
 
-/** Creates or repairs the built-in roles and bindings. Correct ones are not written. */
-export async function repairBuiltIns(internalClient: Resources): Promise<void> {
+/** Creates or repairs the built-in roles and bindings. Correct ones are not written. `adminGroups`: groups of administrators. */
+export async function repairBuiltIns(internalClient: Resources, adminGroups: readonly string[] = []): Promise<void> {
   for (const [name, { what, rules, users = [], groups = [] }] of Object.entries(builtInRoles)) {
     const metadata = {
       name,
@@ -29,6 +29,28 @@ export async function repairBuiltIns(internalClient: Resources): Promise<void> {
         subjects,
       })
   }
+  await repairAdminGroups(internalClient, adminGroups)
+}
+
+/** The binding of the setting auth.adminGroups. */
+async function repairAdminGroups(internalClient: Resources, groups: readonly string[]): Promise<void> {
+  const ref = { namespace: '', name: adminGroupsBinding }
+  if (groups.length === 0)
+    return internalClient.delete(ClusterRoleBinding, ref).then(
+      () => {},
+      error => {
+        if ((error as { code?: number }).code !== 404) throw error
+      },
+    )
+  await repair(internalClient, ClusterRoleBinding, {
+    metadata: {
+      name: adminGroupsBinding,
+      annotations: { 'platform.sh/description': 'The groups of the setting auth.adminGroups.' },
+      labels: { 'platform.sh/built-in': 'true' },
+    },
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'platform-admin' },
+    subjects: [...new Set(groups)].map(name => ({ apiGroup: rbac, kind: 'Group', name })),
+  })
 }
 
 type Wanted = JsonObject & {

@@ -56,7 +56,9 @@ const listNames = (names: readonly string[]) =>
 export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, isLive }: ExplainOptions): Explainer {
   const callerNamed = (user: string): Caller => {
     const groups = new Set(['system:authenticated', `platform:user:${user}`])
-    for (const key of keyIndex.ofUser(user)) if (isLive(key)) for (const group of key.groups) groups.add(group)
+    // The groups of a machine count only with its key, as with its token.
+    for (const key of keyIndex.ofUser(user))
+      if (!key.machine && isLive(key)) for (const group of keyIndex.groupsOf(key)) groups.add(group)
     for (const team of teams.of(user, [...groups])) groups.add(teamGroup + team)
     return { identity: 'User', username: user, groups: [...groups] }
   }
@@ -136,7 +138,7 @@ export function openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek, 
       const positions = new Map(team?.groups.map((group, index) => [group, index]))
       for (const key of positions.size ? keyIndex.all() : []) {
         if (!key.user || members.has(key.user)) continue
-        const shared = key.groups.flatMap(group => positions.get(group) ?? [])
+        const shared = keyIndex.groupsOf(key).flatMap(group => positions.get(group) ?? [])
         if (shared.length && isLive(key)) members.set(key.user, `group ${team?.groups[Math.min(...shared)]}`)
       }
       const grants = [...rbac.boundTo(teamGroup + name)]

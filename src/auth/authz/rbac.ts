@@ -41,8 +41,8 @@ export interface Rbac {
   find(holder: Holder, question: Question, verb?: string): Grant | undefined
   /** The rules of a caller in a namespace, with their source; '' is cluster-wide. */
   index(holder: Holder, namespace: string): RuleIndex<Grant>
-  /** All grants that apply in a namespace ('': only cluster-wide ones). */
-  grants(holder: Holder, namespace: string): Iterable<Grant>
+  /** All grants that apply in a namespace ('': only cluster-wide ones; absent: those of all namespaces). */
+  grants(holder: Holder, namespace?: string): Iterable<Grant>
   /** The objects of a resource that the holder's rules allow one of these verbs on. */
   reach(
     holder: Holder,

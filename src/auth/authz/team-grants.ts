@@ -1,6 +1,7 @@
-// Finds the objects that grant permissions to a team: as owner, through access entries, or as image pull secrets. Joining the team needs these permissions (D27).
+// Finds the objects that grant permissions to a team or user: as owner, through access entries, or as image pull secrets. Joining the team needs these permissions (D27).
 
 import { memberTerm, userTerm } from '../../api/candidates.ts'
+import type { Grant } from '../../api/grant.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Shared } from '../../api/permissions.ts'
@@ -17,9 +18,33 @@ export async function sharedWith(
   kinds: readonly Kind[],
   team: Team,
 ): Promise<readonly Shared[]> {
-  const found: Shared[] = []
   // As a user, the team has the name of its group (D16).
-  const candidates = { terms: [memberTerm(team.name), userTerm(teamGroup(team.name))], namespaces: [], refs: [] }
+  const terms = [memberTerm(team.name), userTerm(teamGroup(team.name))]
+  return collect(internalClient, kinds, terms, (kind, object) => givenTo(kind, object, team))
+}
+
+/** Permissions that objects grant to a user by name. */
+export const sharedWithUser = (
+  internalClient: Resources,
+  kinds: readonly Kind[],
+  username: string,
+): Promise<readonly Shared[]> =>
+  collect(internalClient, kinds, [userTerm(username)], (kind, object) =>
+    (kind.grants?.(object, { kind: 'user', name: username }) ?? []).flatMap(grant =>
+      grant.to?.kind === 'user' && grant.to.name === username ? verbsOf(grant) : [],
+    ),
+  )
+
+type GivenIn = (kind: Kind, object: Resource) => readonly Given[]
+
+async function collect(
+  internalClient: Resources,
+  kinds: readonly Kind[],
+  terms: readonly string[],
+  givenIn: GivenIn,
+): Promise<readonly Shared[]> {
+  const found: Shared[] = []
+  const candidates = { terms, namespaces: [], refs: [] }
   for (const kind of kinds) {
     if (!kind.stored || !kind.rights || kind.ownerOnly) continue
     const { items } = await internalClient.list(kind, { among: () => (kind.readers ? candidates : undefined) })
@@ -27,7 +52,7 @@ export async function sharedWith(
     await forEachInSlices(items, ({ object }) => {
       const { namespace = '', name = '' } = object.metadata
       const target = { group: kind.group, resource: kind.plural, namespace, name }
-      for (const { verbs, subresources } of givenTo(kind, object, team)) found.push({ verbs, subresources, target })
+      for (const { verbs, subresources } of givenIn(kind, object)) found.push({ verbs, subresources, target })
     })
   }
   return found
@@ -40,9 +65,13 @@ function givenTo(kind: Kind, object: Resource, { name, uid }: Team): Given[] {
   const means = teamMatcher(object)
   return (kind.grants?.(object, { kind: 'team', name }) ?? []).flatMap((grant): Given[] => {
     if (grant.to?.kind !== 'team' || grant.to.name !== name || !means(name, uid)) return []
-    if (grant.type === 'owner') return [{ verbs: ['*'], subresources: ['*'] }]
-    return grant.type === 'object' ? [grant] : []
+    return verbsOf(grant)
   })
+}
+
+function verbsOf(grant: Grant): Given[] {
+  if (grant.type === 'owner') return [{ verbs: ['*'], subresources: ['*'] }]
+  return grant.type === 'object' ? [grant] : []
 }
 
 /** The image pull secrets of a team (D23). */

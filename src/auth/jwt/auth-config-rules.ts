@@ -1,6 +1,7 @@
 // The rules of an auth.yaml beyond its schema: unique names and issuers, prefixes, URLs, scopes.
 
 import { type Finding, nameOf, withoutGaps } from '../../api/config-shape.ts'
+import { parseDuration, shortDuration } from '../../api/duration.ts'
 import { dnsLabel, isReservedName, qualifiedName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import { checkScope } from '../../kinds/scope-validation.ts'
@@ -68,7 +69,11 @@ function checkJwt(entry: JwtEntry, at: At): Finding[] {
   const found: Finding[] = []
   const add = (path: At, message: string) =>
     found.push({ at: [...at, ...path], message: `${nameOf([...at, ...path])} ${message}` })
-  const { claimMappings, scope } = entry
+  const { claimMappings, scope, maxTokenLifetime } = entry
+  const lifetime = maxTokenLifetime === undefined ? defaultLifetime : parseDuration(maxTokenLifetime)
+  if (lifetime === undefined) add(['maxTokenLifetime'], 'must be a duration such as 10m, 1h or 7d')
+  else if (lifetime === 0 || lifetime > longestLifetime)
+    add(['maxTokenLifetime'], `must be greater than zero, and at most ${shortDuration(longestLifetime)}`)
   for (const [index, { key = '' }] of (claimMappings?.extra ?? []).entries()) {
     const problem = extraKeyProblem(key)
     if (problem) add(['claimMappings', 'extra', index, 'key'], problem)
@@ -79,6 +84,13 @@ function checkJwt(entry: JwtEntry, at: At): Finding[] {
   }
   return found
 }
+
+const defaultLifetime = 86_400
+const longestLifetime = 365 * 86_400
+
+/** Seconds. An invalid one has the default. */
+export const tokenLifetimeOf = ({ maxTokenLifetime }: JwtEntry): number =>
+  parseDuration(maxTokenLifetime ?? '') ?? defaultLifetime
 
 /** `spec.scope.projects[0].project`, as the validation of access keys names fields. */
 const pathOf = (field: string): At =>

@@ -78,6 +78,7 @@ const jwt = struct(
     claimValidationRules: list(claimRule, 'Conditions on the claims. All must hold.'),
     claimMappings,
     userValidationRules: list(userRule, 'Conditions on the resulting user. All must hold.'),
+    maxTokenLifetime: text('Longest lifetime of a token, from iat to exp, as a duration such as 1h. Default 24h.'),
     scope,
   },
   ['name', 'issuer', 'claimMappings'],

@@ -1,10 +1,17 @@
 // Reads an auth.yaml: everything that is wrong with it at once, with line and column, and the compiled entries.
 
+import { hash } from 'node:crypto'
 import { type Finding, isDoubtful, problemsIn, validPart, withoutGaps } from '../../api/config-shape.ts'
 import type { Schema } from '../../api/schema.ts'
 import { type ConfigText, ConfigTextError, type Problem, readConfigText } from '../../api/yaml-source.ts'
 import { compileLogin, type LoginConfig } from '../oidc/login-config.ts'
-import { checkAuthRules, groupPrefixOf, type PartialConfig, usernamePrefixOf } from './auth-config-rules.ts'
+import {
+  checkAuthRules,
+  groupPrefixOf,
+  type PartialConfig,
+  tokenLifetimeOf,
+  usernamePrefixOf,
+} from './auth-config-rules.ts'
 import { authConfigSchema, type JwtEntry, type LoginEntry } from './auth-config-schema.ts'
 import { compileMapping, type Mapping, mappingTools } from './claim-mapping.ts'
 import { openConfigFiles, type ReadFile } from './config-files.ts'
@@ -18,6 +25,10 @@ export type IssuerConfig = {
   readonly ca: string | undefined
   readonly audiences: readonly string[]
   readonly scope: JwtEntry['scope']
+  /** Seconds. */
+  readonly maxTokenLifetime: number
+  /** Changes with the rules, the mapping and the scope. */
+  readonly stamp: string
   readonly mapping: Mapping
 }
 
@@ -54,7 +65,8 @@ export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile, env: Env =
     const { name = '', issuer = {}, scope } = entry
     const mapping = compileMapping(entry, mappingTools(at, more))
     const ca = files.certificateOf(issuer, [...at, 'issuer'])
-    return [{ name, ...addressOf(issuer), ca, audiences: issuer.audiences ?? [], scope, mapping }]
+    const [audiences, maxTokenLifetime] = [issuer.audiences ?? [], tokenLifetimeOf(entry)]
+    return [{ name, ...addressOf(issuer), ca, audiences, scope, mapping, maxTokenLifetime, stamp: stampOf(entry) }]
   })
   const logins = entries.login.flatMap((entry, index): LoginConfig[] => {
     if (!entry) return []
@@ -74,6 +86,11 @@ export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile, env: Env =
   })
   findings.push(...more.filter(one => !isDoubtful(findings, one)))
   return { issuers, logins, files: files.names, problems: problemsIn(text, findings) }
+}
+
+function stampOf({ claimValidationRules, claimMappings, userValidationRules, scope }: JwtEntry): string {
+  const text = JSON.stringify([claimValidationRules, claimMappings, userValidationRules, scope])
+  return hash('sha256', text, 'hex').slice(0, 32)
 }
 
 function addressOf({ url = '', discoveryURL }: NonNullable<LoginEntry['issuer']>) {

@@ -18,9 +18,20 @@ export type MappedUser = {
 /** Why the claims of a verified token are rejected. The message contains no claim. */
 export class MappingError extends Error {}
 
+/** One check of the mapping. `rule`: its expression or claim. `problem`: why it failed. */
+export type MappingCheck = {
+  readonly name: string
+  readonly rule?: string | undefined
+  readonly problem: string | undefined
+  /** The result, of the check that maps the claims. */
+  readonly user?: MappedUser & { readonly droppedGroups: number }
+}
+
 export type Mapping = {
   /** Throws MappingError. */
   map(claims: JsonObject): MappedUser & { readonly droppedGroups: number }
+  /** Runs the checks one by one. User rules without a user fail. */
+  checks(claims: JsonObject): Iterable<MappingCheck>
   /** The source of groups; undefined: there are none. */
   readonly groups: Source | undefined
 }
@@ -77,6 +88,7 @@ export function compileMapping(entry: JwtEntry, { add, expression }: Tools, opti
   }))
   const users = (entry.userValidationRules ?? []).map(({ expression: text, message }, index) => ({
     name: `userValidationRules[${index}]`,
+    rule: text,
     message: message ?? `user rule ${index} does not hold`,
     holds: expression(['userValidationRules', index, 'expression'], text, 'user', 'bool'),
   }))
@@ -85,21 +97,47 @@ export function compileMapping(entry: JwtEntry, { add, expression }: Tools, opti
     others: [...rules, ...extras.map(({ value }) => ({ expression: value }))],
   })
   const prefixes = { username: usernamePrefixOf(entry), groups: groupPrefixOf(entry) }
+  function* checks(claims: JsonObject): Generator<MappingCheck> {
+    const values = celValue(claims)
+    for (const { name, rule, check } of rules) yield { name, rule, problem: problemOf(() => check(claims, values)) }
+    let user: MappedUser | undefined
+    let droppedGroups = 0
+    const problem = problemOf(() => {
+      const mapped = toUser(claims, values, { sources, extras, prefixes, options })
+      if (mapped.problem === undefined) ({ user, droppedGroups } = mapped)
+      return mapped.problem
+    })
+    yield { name: 'claimMappings', problem, ...(user ? { user: { ...user, droppedGroups } } : {}) }
+    const variable = user && { ...user, uid: user.uid ?? '', extra: new Map(Object.entries(user.extra)) }
+    const holdsFor = (name: string, holds: Expression | undefined) =>
+      run(name, () => holds?.evaluate(variable)) === true
+    for (const { name, rule, message, holds } of users) {
+      const check = () => (holdsFor(name, holds) ? undefined : message)
+      yield { name, rule, problem: variable ? problemOf(check) : 'not checked, because the claims give no user' }
+    }
+  }
   return {
     groups: sources.groups,
+    checks,
     map(claims) {
-      const values = celValue(claims)
-      const refuse = (problem: string | undefined) => {
+      let mapped: MappingCheck['user']
+      for (const { problem, user } of checks(claims)) {
         if (problem !== undefined) throw new MappingError(problem)
+        mapped ??= user
       }
-      for (const rule of rules) refuse(rule.check(claims, values))
-      const user = toUser(claims, values, { sources, extras, prefixes, options })
-      refuse(user.problem)
-      const variable = { ...user.user, uid: user.user.uid ?? '', extra: new Map(Object.entries(user.user.extra)) }
-      for (const { name, message, holds } of users)
-        refuse(run(name, () => holds?.evaluate(variable)) === true ? undefined : message)
-      return { ...user.user, droppedGroups: user.droppedGroups }
+      if (!mapped) throw new MappingError('the claims give no user')
+      return mapped
     },
+  }
+}
+
+/** The problem that a check returns, or throws as a MappingError. */
+function problemOf(check: () => string | undefined): string | undefined {
+  try {
+    return check()
+  } catch (error) {
+    if (error instanceof MappingError) return error.message
+    throw error
   }
 }
 
@@ -116,6 +154,7 @@ function run<T>(name: string, work: () => T): T {
 export type Tools = { readonly add: (path: At, message: string) => void; readonly expression: Compile }
 type CompiledRule = {
   readonly name: string
+  readonly rule: string | undefined
   readonly expression: Expression | undefined
   /** Why the rule does not hold; undefined: it holds. */
   readonly check: (claims: JsonObject, values: unknown) => string | undefined
@@ -135,7 +174,8 @@ function claimRule(rule: ClaimRule, at: At, { add, expression }: Tools): Compile
     const holds = run(name, () => compiled?.evaluate(values)) === true
     return holds ? undefined : (message ?? `${name} does not hold`)
   }
-  return { name, expression: compiled, check }
+  const asText = claim === undefined ? text : `${claim} == ${JSON.stringify(requiredValue)}`
+  return { name, rule: asText, expression: compiled, check }
 }
 
 const own = (claims: JsonObject, name: string): Json | undefined =>

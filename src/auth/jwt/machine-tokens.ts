@@ -1,26 +1,35 @@
 // Tokens of external issuers, verified once and cached: gives the caller of a token without waiting (D67).
 
-import { hash } from 'node:crypto'
 import type { Caller, Scope } from '../../api/caller.ts'
-import { type ApiError, tooManyRequests, unauthorized } from '../../api/errors.ts'
+import { type ApiError, unauthorized } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
+import { issuerGroup, type MachineRecord } from '../../kinds/machine-key.ts'
 import type { TeamIndex } from '../authn/team-index.ts'
 import { restricts } from '../authz/scope.ts'
 import { isTokenLike } from '../tokens/token.ts'
 import type { IssuerConfig } from './auth-config.ts'
 import { type MappedUser, MappingError } from './claim-mapping.ts'
+import { explainToken, type TokenExplanation } from './explain-token.ts'
 import type { IssuerKeys, PublishedKey } from './issuer-keys.ts'
+import { openPendingVerifications } from './pending-verifications.ts'
 import { UnknownToken } from './token-form.ts'
+import { jtiIn, tokenKeyId } from './token-id.ts'
 import { type Issuer, JwtError, leeway, verifyJwt } from './verify.ts'
 
 export interface MachineTokens {
   /** Whether the token needs no verification. */
   isKnown(digest: string): boolean
-  /** Verifies a token that is not known. Rejects only if too many wait. */
-  prepare(token: string, digest: string): Promise<void>
+  /** Verifies a token that is not known. Rejects only if too many wait. `address`: of the client; '' is not limited. */
+  prepare(token: string, digest: string, address?: string): Promise<void>
   /** The caller of a prepared token; undefined: unknown. Throws 401 with the reason if it is invalid. */
   callerOf(digest: string): Caller | undefined
   isCurrent(caller: Caller): boolean
+  /** The token of a caller, for an exchange; undefined: the caller has none, or it is no longer accepted. */
+  tokenOf(caller: Caller): AcceptedToken | undefined
+  /** Whether the entry that accepted the token of an exchanged key would still accept it. */
+  isAccepted(record: MachineRecord): boolean
+  /** Runs every check of a token without accepting it. */
+  explain(token: string): Promise<TokenExplanation>
   issuers(): readonly Issuer[]
   /** Replaces the configuration. Cached tokens are mapped again. */
   use(issuers: readonly IssuerConfig[]): void
@@ -36,6 +45,18 @@ export type MachineTokensOptions = {
   /** Called for every verified or rejected token. `issuer`: '' if unknown. */
   readonly verified: (issuer: string, isValid: boolean) => void
   readonly droppedGroups: (issuer: string, count: number) => void
+}
+
+/** A verified token, as an access key keeps it. */
+export type AcceptedToken = {
+  readonly record: MachineRecord
+  readonly digest: string
+  readonly jti: string | undefined
+  /** Milliseconds. */
+  readonly expires: number
+  readonly username: string
+  readonly groups: readonly string[]
+  readonly scope: IssuerConfig['scope']
 }
 
 type Entry = {
@@ -56,7 +77,6 @@ const maxCached = 4096
 const maxRefused = 1024
 /** Long enough for the request that waited. A new key or configuration may make the token valid. */
 const refusedFor = 1000
-const maxPending = 128
 
 export function openMachineTokens(options: MachineTokensOptions): MachineTokens {
   const { teams, openKeys, now, changed, verified, droppedGroups } = options
@@ -64,7 +84,7 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
   let generation = 0
   const cached = new Map<string, Entry>()
   const refused = new Map<string, { readonly until: number; readonly error: () => ApiError }>()
-  const pending = new Map<string, Promise<void>>()
+  const pending = openPendingVerifications()
   const byCaller = new WeakMap<Caller, Entry>()
   const step = () => {
     generation++
@@ -156,14 +176,7 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
 
   return {
     isKnown: digest => find(digest) !== undefined || now() < (refused.get(digest)?.until ?? 0),
-    prepare(token, digest) {
-      const running = pending.get(digest)
-      if (running) return running
-      if (pending.size >= maxPending) return Promise.reject(tooManyRequests())
-      const work = verify(token, digest).finally(() => pending.delete(digest))
-      pending.set(digest, work)
-      return work
-    },
+    prepare: (token, digest, address = '') => pending.run({ token, digest, address }, () => verify(token, digest)),
     callerOf(digest) {
       const entry = find(digest)
       if (!entry) {
@@ -186,6 +199,28 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
         callerIn(entry) === caller
       )
     },
+    tokenOf(caller) {
+      const entry = byCaller.get(caller)
+      if (!entry || find(entry.digest) !== entry) return undefined
+      const { digest, user, claims, expires } = entry
+      const { username, groups, uid, extra, issuer } = user
+      const { name, url, stamp, scope } = issuer.config
+      const audiences = audiencesIn(claims).filter(one => issuer.config.audiences.includes(one))
+      const more = { ...(uid === undefined ? {} : { uid }), ...(Object.keys(extra).length ? { extra } : {}) }
+      const jti = jtiIn(claims)
+      return { record: { name, url, audiences, stamp, ...more }, digest, jti, expires, username, groups, scope }
+    },
+    isAccepted({ name, url, audiences, stamp }) {
+      const config = issuers.get(url)?.config
+      if (config?.name !== name || config.stamp !== stamp) return false
+      return audiences.some(one => config.audiences.includes(one))
+    },
+    explain: token =>
+      explainToken(token, {
+        issuerOf: url => issuers.get(url),
+        now,
+        callerOf: (issuer, user, claims) => toCaller({ user: { ...user, issuer }, claims, expires: 0 }, teams),
+      }),
     issuers: () => [...issuers.values()],
     use(configs) {
       const before = [...issuers.values()]
@@ -212,17 +247,22 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
 const isSameSource = (one: IssuerConfig, other: IssuerConfig) =>
   one.url === other.url && one.discoveryURL === other.discoveryURL && one.ca === other.ca && one.name === other.name
 
+const audiencesIn = ({ aud }: JsonObject) => [aud].flat().filter(one => typeof one === 'string')
+
 const hasAudience = ({ claims }: Entry, { config }: Issuer) =>
-  [claims['aud']].flat().some(one => typeof one === 'string' && config.audiences.includes(one))
+  audiencesIn(claims).some(one => config.audiences.includes(one))
 
 /** The parts of the caller, for comparison. */
 const identityIn = ({ issuer, ...user }: Entry['user']) => [user, issuer.config.name, issuer.config.scope]
 
 /** A User, as a key for the same name would be (D16): teams list it by name or group, and it owns what it creates. */
-function toCaller({ user, claims, expires }: Entry, teams: MachineTokensOptions['teams']): Caller {
+function toCaller(
+  { user, claims, expires }: Pick<Entry, 'user' | 'claims' | 'expires'>,
+  teams: MachineTokensOptions['teams'],
+): Caller {
   const { username, uid, issuer, extra } = user
   const { name, url, scope } = issuer.config
-  const groups = ['system:authenticated', `platform:user:${username}`, ...user.groups]
+  const groups = ['system:authenticated', `platform:user:${username}`, issuerGroup(name), ...user.groups]
   return {
     identity: 'User',
     username,
@@ -234,16 +274,6 @@ function toCaller({ user, claims, expires }: Entry, teams: MachineTokensOptions[
     keyUntil: expires,
     ...(restricts(scope as Scope | undefined) ? { scope: scope as Scope } : {}),
   }
-}
-
-const longestId = 128
-
-/** The `key` of direct-cluster tokens that this token mints (D31). It has no characters that a header cannot have. */
-function tokenKeyId(url: string, { jti, sub }: JsonObject): string {
-  const digest = (text: string) => hash('sha256', text, 'hex')
-  const id = typeof jti === 'string' && jti !== '' ? jti : typeof sub === 'string' ? sub : ''
-  const encoded = encodeURIComponent(id.toWellFormed())
-  return `jwt:${digest(url).slice(0, 16)}:${encoded.length > longestId ? `sha256-${digest(id)}` : encoded}`
 }
 
 function keep<T>(map: Map<string, T>, most: number, digest: string, value: T): void {

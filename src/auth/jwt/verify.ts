@@ -3,7 +3,8 @@
 
 import { compactVerify } from 'jose/jws/compact/verify'
 import { decode } from '../../api/codec.ts'
-import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+import { shortDuration } from '../../api/duration.ts'
+import { isObject, type JsonObject } from '../../api/object.ts'
 import type { IssuerConfig } from './auth-config.ts'
 import { algorithms, type IssuerKeys, KeysUnavailable, type PublishedKey } from './issuer-keys.ts'
 import { isEncrypted, isSigned, maxTokenLength } from './token-form.ts'
@@ -11,7 +12,10 @@ import { isEncrypted, isSigned, maxTokenLength } from './token-form.ts'
 export type Issuer = { readonly config: IssuerConfig; readonly keys: IssuerKeys }
 
 /** The parts of an issuer that verification needs. */
-export type TokenSource = { readonly config: Pick<IssuerConfig, 'name' | 'audiences'>; readonly keys: IssuerKeys }
+export type TokenSource = {
+  readonly config: Pick<IssuerConfig, 'name' | 'audiences'> & Partial<Pick<IssuerConfig, 'maxTokenLifetime'>>
+  readonly keys: IssuerKeys
+}
 
 export type VerifiedToken<I extends TokenSource> = {
   readonly issuer: I
@@ -72,16 +76,31 @@ export async function verifyJwt<I extends TokenSource>(
   const issuer = typeof claims['iss'] === 'string' ? issuerOf(claims['iss']) : undefined
   if (!issuer) throw guess('the issuer of the token is not configured on this server')
   named?.(issuer)
+  const key = await checkSignature(token, issuer, { id, algorithm })
+  for (const check of Object.values(claimChecks)) check(claims, issuer.config, now())
+  return { issuer, key, claims, expires: Number(claims['exp']), type }
+}
+
+/** The checks of signed claims, in order. Each throws JwtError. */
+export const claimChecks = { audience: checkAudience, times: checkTimes, lifetime: checkLifetime } as const
+
+type SignedWith = { readonly id: string | undefined; readonly algorithm: string }
+
+/** Throws JwtError. */
+export async function checkSignature(
+  token: string,
+  issuer: TokenSource,
+  { id, algorithm }: SignedWith,
+): Promise<PublishedKey> {
   const key = await keyOf(issuer, id, algorithm)
   await compactVerify(token, key.key, { algorithms: [...algorithms] }).catch(() => {
     throw guess('the signature of the token is invalid')
   })
-  checkAudience(claims['aud'], issuer.config)
-  const expires = checkTimes(claims, now())
-  return { issuer, key, claims, expires, type }
+  return key
 }
 
-function parse(token: string, { maxLength, maxValues }: Limits) {
+/** Reads a token without verifying it. Throws JwtError. */
+export function parse(token: string, { maxLength, maxValues }: Limits = defaultLimits) {
   if (token.length > maxLength) throw guess(`the token is longer than ${maxLength} bytes`)
   if (isEncrypted(token)) throw guess('encrypted tokens are not supported; send a signed token (JWS)')
   if (!isSigned(token)) throw guess('malformed token: a JWT has three parts')
@@ -116,19 +135,30 @@ async function keyOf({ config, keys }: TokenSource, id: string | undefined, algo
   throw guess(`the token is signed with a key that issuer ${config.name} does not publish`)
 }
 
-function checkAudience(aud: Json | undefined, { audiences, name }: TokenSource['config']): void {
+function checkAudience({ aud }: JsonObject, { audiences, name }: TokenSource['config']): void {
   const given = typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud : []
   if (given.some(one => typeof one === 'string' && audiences.includes(one))) return
   throw rejected(`the token has none of the audiences that are configured for issuer ${name}`)
 }
 
-/** Returns the expiry in seconds. */
-function checkTimes({ exp, nbf = 0, iat = 0 }: JsonObject, now: number): number {
+function checkTimes({ exp, nbf = 0, iat = 0 }: JsonObject, _: TokenSource['config'], now: number): void {
   const seconds = now / 1000
   if (typeof exp !== 'number') throw rejected('the token has no expiry (exp)')
   if (typeof nbf !== 'number' || typeof iat !== 'number') throw rejected('nbf and iat of the token must be numbers')
   if (exp + leeway <= seconds) throw rejected('the token has expired')
   if (Math.max(nbf, iat) - leeway > seconds)
     throw rejected('the token is not valid yet; check the clocks of the issuer and of this server')
-  return exp
+}
+
+/** Without iat, the time that is left counts. */
+function checkLifetime(
+  { exp, iat }: JsonObject,
+  { name, maxTokenLifetime = Number.POSITIVE_INFINITY }: TokenSource['config'],
+  now: number,
+): void {
+  const issued = typeof iat === 'number' ? iat : now / 1000
+  if (Number(exp) - issued <= maxTokenLifetime) return
+  throw rejected(
+    `the lifetime of the token is longer than ${shortDuration(maxTokenLifetime)}; request a shorter one, or set maxTokenLifetime of issuer ${name}`,
+  )
 }

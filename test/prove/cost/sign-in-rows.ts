@@ -89,9 +89,10 @@ async function openTestIssuer() {
   }
   const { issuers, problems } = loadAuthConfig(Buffer.from(JSON.stringify(config)), () => ({ text: '' }))
   if (problems.length) throw new Error(JSON.stringify(problems))
-  const openTokens: NonNullable<Parameters<typeof openSystem>[1]> = parts => {
+  const openTokens: NonNullable<Parameters<typeof openSystem>[1]> = ({ teams, changed }) => {
     const tokens = openMachineTokens({
-      ...parts,
+      teams,
+      changed: () => changed(() => true),
       now: Date.now,
       verified: () => {},
       droppedGroups: () => {},
@@ -109,7 +110,7 @@ async function openTestIssuer() {
         }),
     })
     tokens.use(issuers)
-    return tokens
+    return { machineTokens: tokens, stop: tokens.stop }
   }
   const seconds = Math.floor(Date.now() / 1000)
   const sign = (claims: object) =>

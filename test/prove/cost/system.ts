@@ -1,7 +1,7 @@
 // A server whose requests the cost prover measures on the main thread.
 
 import type { Resources } from '../../../src/api/resources.ts'
-import type { BuildOptions } from '../../../src/apiserver/build.ts'
+import type { BuildOptions } from '../../../src/apiserver/api-server.ts'
 import { type HttpAnswer, type HttpRequest, type Streaming, send, stream } from '../../support/direct-http.ts'
 import { openDirectServer } from '../../support/direct-server.ts'
 
@@ -16,13 +16,13 @@ export type System = {
 /** `first`: creates objects before the first request, as the server. */
 export async function openSystem(
   first?: (internalClient: Resources) => Promise<void>,
-  machineTokens?: BuildOptions['machineTokens'],
+  signIn?: BuildOptions['signIn'],
 ): Promise<System> {
   const { adminKey, handle, close } = await openDirectServer({
     now: Date.now,
     auditLevel: 'Metadata',
     ...(first ? { first } : {}),
-    machineTokens,
+    signIn,
   })
   return { adminKey, ask: request => send(handle, request), watch: request => stream(handle, request), close }
 }

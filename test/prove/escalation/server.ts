@@ -3,7 +3,7 @@
 import { mock } from 'node:test'
 import type { Question } from '../../../src/api/kind.ts'
 import type { Decision } from '../../../src/api/permissions.ts'
-import type { ApiServer } from '../../../src/apiserver/build.ts'
+import type { ApiServer } from '../../../src/apiserver/api-server.ts'
 import type { Storage } from '../../../src/storage/index.ts'
 import { type HttpAnswer, type HttpRequest, send } from '../../support/direct-http.ts'
 import { openDirectServer } from '../../support/direct-server.ts'

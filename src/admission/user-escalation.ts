@@ -1,0 +1,38 @@
+// Checks that callers hold everything that a username holds before they create, enable or link its User (D60, D63).
+
+import type { BoundRules, RuleLike, Shared } from '../api/permissions.ts'
+import type { GatedWrite } from '../api/power-gate.ts'
+import { refuseMissing, roleTarget } from './missing-permissions.ts'
+import { checkShared, checkTeamPower, type TeamDependencies } from './team-escalation.ts'
+
+const everything: readonly RuleLike[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+export type UserDependencies = TeamDependencies & {
+  /** The rules bound to a user and to the groups of the user's keys, and the user's teams. */
+  readonly heldByUser: (username: string) => {
+    readonly bound: readonly BoundRules[]
+    readonly teams: readonly string[]
+  }
+  /** Permissions of a user from objects themselves. Scans all objects. */
+  readonly sharedWithUser: (username: string) => Promise<readonly Shared[]>
+}
+
+export async function checkUserPower(
+  dependencies: UserDependencies,
+  check: GatedWrite,
+  username: string,
+): Promise<void> {
+  const { caller } = check.request
+  const { compareRules, heldByUser, sharedWithUser } = dependencies
+  if ((await compareRules(caller, everything, '')).hasAll) return
+  const { bound, teams } = heldByUser(username)
+  for (const { rules, namespace, role } of bound)
+    await refuseMissing(dependencies, check, { rules, namespace, source: roleTarget(role) })
+  for (const team of teams) await checkTeamPower(dependencies, check, team)
+  // Callers have what their own username holds. A scoped key does not get here.
+  if (caller.identity === 'User' && caller.username === username) return
+  await checkShared(dependencies, check, { who: `user "${username}"`, shared: await sharedWithUser(username) })
+}

@@ -1,0 +1,155 @@
+// Opens and ends the sessions of signed-in people. A session is an access key of type Login (D64).
+
+import { hash } from 'node:crypto'
+import { ApiError, forbiddenPath } from '../../api/errors.ts'
+import type { JsonObject, Resource } from '../../api/object.ts'
+import type { Resources } from '../../api/resources.ts'
+import { loginAnnotation } from '../../kinds/login-session.ts'
+import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
+import type { AccessKey, AccessKeyIndex } from '../authn/access-key-index.ts'
+import type { Provider, SignedIn } from '../oidc/provider.ts'
+import { derivedKey, providerDataOf, signedInKey } from './session-key.ts'
+
+export type OpenedSession = {
+  readonly secret: string
+  /** Name of the key. */
+  readonly name: string
+  readonly username: string
+  /** Milliseconds: the latest time at which it ends. */
+  readonly expires: number
+}
+
+export interface Sessions {
+  /** For a person that a provider vouched for. Throws 403 with a reason for people. `machine` is shown in lists. */
+  create(provider: Provider, person: SignedIn, machine: string): Promise<OpenedSession>
+  /** Whether another device can sign in with the session that has this key. */
+  isDerivable(keyUid: string | undefined): boolean
+  /** For another device of a person who is signed in. Throws 403 if that session has ended. */
+  derive(keyUid: string, machine: string): Promise<OpenedSession>
+  /**
+   * Ends the session with this secret, also one that is rejected at the moment because its provider does not answer. A valid one can
+   * end all sessions of its user.
+   */
+  end(secret: string, which: { readonly isEverywhere: boolean }): Promise<EndedSession | undefined>
+  /** Back-channel logout: ends the sessions with this id, or all of a person. Returns their number. */
+  endAt(
+    provider: string,
+    which: { readonly sid?: string | undefined; readonly subject?: string | undefined },
+  ): Promise<number>
+}
+
+/** `provider` and `idToken`: to end the session of the provider, if it vouched for this one. */
+export type EndedSession = { readonly username: string; readonly provider?: string; readonly idToken?: string }
+
+export type SessionsOptions = {
+  readonly keyIndex: AccessKeyIndex
+  readonly providerNamed: (name: string) => Provider | undefined
+  /** Finds or creates the User of a person. Throws 403 (D63, D65). */
+  readonly signIn: (provider: Provider, person: SignedIn) => Promise<{ readonly username: string }>
+  readonly resources: Resources
+  /** A stored key, decrypted. */
+  readonly open: (name: string) => Resource | undefined
+  /** Whether a key is valid now. */
+  readonly isLive: (key: AccessKey) => boolean
+  readonly now: () => number
+}
+
+const manager = { fieldManager: 'platform' }
+/** One person cannot fill the store with sessions. The oldest one ends. */
+const maxSessions = 50
+
+export function openSessions(options: SessionsOptions): Sessions {
+  const { keyIndex, providerNamed, signIn, resources, open, isLive, now } = options
+  const store = async (username: string, ttl: number, object: JsonObject): Promise<OpenedSession> => {
+    await endOldest(username)
+    const { object: created } = await resources.create(OwnedAccessKey, '', object, manager)
+    const secret = String(created.spec?.['key'])
+    return { secret, name: created.metadata.name ?? '', username, expires: now() + ttl * 1000 }
+  }
+  const remove = (key: AccessKey) =>
+    resources
+      .delete(OwnedAccessKey, { namespace: '', name: key.name }, { preconditions: { uid: key.uid } })
+      .then(() => {}, ignoreGone)
+
+  const sessionsOf = (username: string) =>
+    [...keyIndex.ofUser(username)].filter(({ idle, deleting }) => idle !== undefined && !deleting)
+  const derivable = (keyUid: string) => {
+    const key = keyIndex.withUid(keyUid)
+    if (key?.idle === undefined || !isLive(key)) return undefined
+    const login = keyIndex.loginOf(key)
+    const lifetimes = login?.session && providerNamed(login.session.provider)?.config.lifetimes
+    return login?.user && lifetimes && { key: { uid: login.uid, name: login.name, user: login.user }, lifetimes }
+  }
+
+  async function endOldest(username: string): Promise<void> {
+    const open = sessionsOf(username)
+    if (open.length < maxSessions) return
+    const [oldest] = open.sort((one, other) => one.created - other.created)
+    if (oldest) await remove(oldest)
+  }
+
+  /** Keys whose sign-in was suspended, or is only kept for them, follow the new one (D66). */
+  async function adopt({ provider, subject, issuer }: Person, login: Pick<AccessKey, 'uid' | 'name'>): Promise<void> {
+    for (const before of [...keyIndex.sessionsAt(provider)]) {
+      const { session, uid } = before
+      if (!session || uid === login.uid || session.subject !== subject || session.issuer !== issuer) continue
+      if (session.suspended === undefined && !before.deleting) continue
+      for (const { name } of [...keyIndex.childrenOf(uid)]) {
+        const metadata = { annotations: { [loginAnnotation]: login.uid } }
+        const body = { metadata, spec: { parent: login.name } }
+        await resources
+          .patch(OwnedAccessKey, { namespace: '', name }, { type: 'merge', body }, manager)
+          .catch(ignoreGone)
+      }
+      if (session.suspended !== undefined) await remove(before)
+    }
+  }
+
+  return {
+    async create(provider, person, machine) {
+      const { name, lifetimes } = provider.config
+      const { username } = await signIn(provider, person)
+      const object = signedInKey(name, person, { username, displayName: machine, lifetimes, machine, now: now() })
+      const session = await store(username, Number((object['spec'] as { ttl: number }).ttl), object)
+      const uid = open(session.name)?.metadata.uid ?? ''
+      await adopt({ provider: name, subject: person.subject, issuer: person.issuer }, { uid, name: session.name })
+      return session
+    },
+    isDerivable: keyUid => keyUid !== undefined && derivable(keyUid) !== undefined,
+    async derive(keyUid, machine) {
+      const login = derivable(keyUid)
+      if (!login) throw forbiddenPath('the session that confirmed this sign-in has ended; start again')
+      const session = { username: login.key.user, displayName: machine, lifetimes: login.lifetimes, machine }
+      return store(login.key.user, login.lifetimes.max, derivedKey(login.key, session))
+    },
+    async end(secret, { isEverywhere }) {
+      const key = keyIndex.find(hash('sha256', secret, 'hex'))
+      if (!key) return undefined
+      const username = key.user ?? ''
+      const stored = key.session && open(key.name)
+      const own = key.idle === undefined ? [] : [key] // a pasted access key stays valid elsewhere
+      for (const one of isEverywhere && isLive(key) ? sessionsOf(username) : own) await remove(one)
+      if (!stored || !key.session) return { username }
+      return { username, provider: key.session.provider, idToken: providerDataOf(stored).idToken }
+    },
+    async endAt(provider, { sid, subject }) {
+      const ended = [...keyIndex.sessionsAt(provider)].filter(
+        ({ session }) =>
+          (sid === undefined || session?.sid === sid) && (subject === undefined || session?.subject === subject),
+      )
+      if (sid === undefined && subject === undefined) return 0
+      for (const login of ended) {
+        // Sessions of other devices came from this one. Access keys stay, and follow the next refresh.
+        for (const child of [...keyIndex.childrenOf(login.uid)]) if (child.idle !== undefined) await remove(child)
+        await remove(login)
+      }
+      return ended.length
+    },
+  }
+}
+
+type Person = Pick<SignedIn, 'subject' | 'issuer'> & { readonly provider: string }
+
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error
+}

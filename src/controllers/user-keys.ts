@@ -1,0 +1,52 @@
+// Deletes the access keys of deleted Users (D63). They are invalid from the deletion on, also if the server stops before it deletes them.
+
+import { ApiError } from '../api/errors.ts'
+import type { Resources } from '../api/resources.ts'
+import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { UsernameRecord } from '../kinds/username-record.ts'
+import { mentions, startInformer } from '../reconcile/informer.ts'
+import { startLoop } from '../reconcile/work-queue.ts'
+
+export type UserKeysOptions = {
+  readonly resources: Resources
+  /** The keys of deleted Users with this username. */
+  readonly leftOverKeys: (username: string) => readonly { readonly uid: string; readonly name: string }[]
+  readonly failed: (what: string, error: unknown) => void
+}
+
+export function startUserKeys({ resources, leftOverKeys, failed }: UserKeysOptions): {
+  readonly ready: Promise<void>
+  idle(): Promise<void>
+  stop(): Promise<void>
+} {
+  const loop = startLoop({
+    reconcile: async username => {
+      for (const { uid, name } of leftOverKeys(username))
+        await resources.delete(OwnedAccessKey, { namespace: '', name }, { preconditions: { uid } }).catch(ignoreGone)
+      return undefined
+    },
+    failed: (username, error) => failed(`deleting the access keys of user ${username}`, error),
+  })
+  const records = startInformer({
+    resources,
+    kind: UsernameRecord,
+    counts: mentions('deletedAt'),
+    keep: ({ spec }) => String(spec?.['username'] ?? ''),
+    changed: (_, username) => {
+      if (username !== undefined) loop.add(username)
+    },
+    failed: error => failed('watching usernames', error),
+  })
+  return {
+    ready: records.ready,
+    idle: loop.idle,
+    async stop() {
+      records.stop()
+      await loop.stop()
+    },
+  }
+}
+
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error
+}

@@ -1,0 +1,190 @@
+// Groups follow the identity provider: refresh, lost groups, grace, suspension, and keys that depend on a sign-in (D66, D67).
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, suite, test } from 'node:test'
+import { eventually } from '../support/wire.ts'
+import { keys, openPeople, type PeopleStage, secretOf, teams } from './people-stage.ts'
+
+const team = `${teams}/web`
+
+suite('refresh of a sign-in', () => {
+  let stage: PeopleStage
+  before(async () => {
+    stage = await openPeople({ login: { lifetimes: { refreshAfter: '1s', refreshGrace: '3s' } } })
+    await stage.ask('POST', teams, { metadata: { name: 'web' }, spec: { groups: ['corp:dev'] } })
+  })
+  after(() => stage.close())
+  beforeEach(() => {
+    stage.provider.faults = {}
+    stage.provider.accounts['ada'] = { groups: ['dev', 'ops'] }
+  })
+
+  const signIn = async (account = 'ada') => {
+    const browser = stage.browser()
+    const page = await browser.signIn(account)
+    assert.equal(page.status, 200, page.text)
+    return secretOf(browser)
+  }
+  const status = async (key: string, path = team) => (await stage.ask('GET', path, undefined, key)).status
+  const message = async (key: string) => (await stage.ask('GET', team, undefined, key)).body.message as string
+  /** A key for a pipeline, made while signed in. */
+  const makeKey = async (session: string) => {
+    const { status: code, body } = await stage.ask('POST', keys, { spec: { displayName: 'CI' } }, session)
+    assert.equal(code, 201, JSON.stringify(body))
+    return { secret: body.spec.key as string, name: body.metadata.name as string, body }
+  }
+
+  test('a lost group takes effect with the next request after refreshAfter', async () => {
+    const session = await signIn()
+    assert.equal(await status(session), 200)
+    stage.provider.accounts['ada'] = { groups: ['ops'] }
+    await eventually('the group is gone', async () => (await status(session)) === 403)
+    assert.equal((await stage.groupsOf(session)).includes('corp:ops'), true)
+    stage.provider.accounts['ada'] = { groups: ['dev'] }
+    await eventually('the group is back', async () => (await status(session)) === 200)
+  })
+
+  test('a watch ends when its group is lost, without another request', async () => {
+    const session = await signIn()
+    const watch = stage.server.watch(`${teams}?watch=true&fieldSelector=metadata.name=web`, { key: session })
+    const first = await watch.next()
+    assert.equal(first.value.object.metadata.name, 'web')
+    stage.provider.accounts['ada'] = { groups: [] }
+    let last = await watch.next()
+    while (!last.done && last.value.type !== 'DELETED') last = await watch.next()
+    await watch.return?.()
+  })
+
+  test('a lost group revokes the tokens of the user', async () => {
+    stage.provider.accounts['carl'] = { groups: ['dev', 'ops'] }
+    const session = await signIn('carl')
+    stage.provider.accounts['carl'] = { groups: ['dev'] }
+    await eventually('a revocation', async () => {
+      await status(session)
+      const { body } = await stage.ask('GET', '/apis/management.platform.sh/v1/tokenrevocations')
+      return body.items.some(
+        (one: { spec: { users?: string[]; reason: string } }) =>
+          one.spec.users?.includes('corp:carl') && /lost groups/.test(one.spec.reason),
+      )
+    })
+  })
+
+  test('a provider that fails keeps the groups for the grace, and no longer', async () => {
+    const session = await signIn()
+    stage.provider.faults = { status: 503 }
+    assert.equal(await status(session), 200)
+    await eventually('the grace ends', async () => (await status(session)) === 401)
+    assert.match(await message(session), /identity provider did not answer/)
+    stage.provider.faults = {}
+    await eventually('it works again', async () => (await status(session)) === 200)
+  })
+
+  test('a disabled account suspends the session and its keys until the person signs in again', async () => {
+    const session = await signIn()
+    const { secret } = await makeKey(session)
+    stage.provider.accounts['ada'] = { groups: ['dev'], disabled: true }
+    await eventually('the session is suspended', async () => (await status(session)) === 401)
+    assert.match(await message(session), /the identity provider ended the sign-in; sign in again/)
+    assert.equal(await status(secret), 401)
+    stage.provider.accounts['ada'] = { groups: ['dev'] }
+    assert.equal(await status(secret), 401, 'not before the person signs in')
+    await signIn()
+    assert.equal(await status(secret), 200)
+    assert.equal(await status(session), 401)
+  })
+
+  test('a key made while signed in depends on the sign-in, has no expiry, and survives sign-out', async () => {
+    const browser = stage.browser()
+    await browser.signIn('ada')
+    const { secret, body } = await makeKey(secretOf(browser))
+    assert.match(body.spec.parent, /^login-/)
+    assert.equal(body.spec.ttl, undefined)
+    assert.equal((await stage.groupsOf(secret)).includes('corp:dev'), true)
+    await browser.submit('/auth/logout', {})
+    assert.equal(await status(secret), 200)
+    stage.provider.accounts['ada'] = { groups: ['ops'] }
+    await eventually('the key loses the group', async () => (await status(secret)) === 403)
+    // A key made with it depends on the same sign-in.
+    const next = await makeKey(secret)
+    assert.equal(next.body.spec.parent, body.spec.parent)
+  })
+
+  test('a lost answer does not end the session if the provider accepts a used token for a while', async () => {
+    const session = await signIn()
+    stage.provider.faults = { loseTokens: 1, reuseLeeway: 60 }
+    stage.provider.accounts['ada'] = { groups: ['ops'] }
+    await eventually('the group is gone', async () => (await status(session)) === 403)
+    assert.equal(stage.provider.faults.loseTokens, 0)
+    stage.provider.accounts['ada'] = { groups: ['dev'] }
+    await eventually('the next refresh works', async () => (await status(session)) === 200)
+  })
+
+  test('without that leeway it ends the session, and the person signs in again', async () => {
+    const session = await signIn()
+    stage.provider.faults = { loseTokens: 1 }
+    await eventually('the session is suspended', async () => (await status(session)) === 401)
+    assert.equal(await status(await signIn()), 200)
+  })
+
+  test('many requests cause one refresh', async () => {
+    const session = await signIn()
+    stage.provider.faults = { hold: true, only: '/token' }
+    const { requests } = stage.provider
+    const earlier = requests['/token'] ?? 0
+    await eventually('a refresh starts', async () => {
+      void status(session).catch(() => {})
+      return (requests['/token'] ?? 0) > earlier
+    })
+    const waiting = Promise.all(Array.from({ length: 20 }, () => status(session)))
+    stage.provider.faults = {}
+    assert.deepEqual(new Set(await waiting), new Set([200]))
+    assert.equal(requests['/token'], earlier + 1)
+  })
+})
+
+suite('session keys', () => {
+  let stage: PeopleStage
+  let session: string
+  let name: string
+  before(async () => {
+    stage = await openPeople()
+    const browser = stage.browser()
+    await browser.signIn('ada')
+    session = secretOf(browser)
+    name = (await stage.ask('GET', `${keys}?fieldSelector=spec.user=corp:ada`)).body.items[0].metadata.name
+  })
+  after(() => stage.close())
+
+  const refused = async (method: string, path: string, body: unknown, key?: string) => {
+    const answer = await stage.server.request(method, path, {
+      body,
+      ...(key === undefined ? {} : { key }),
+      headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+    })
+    assert.ok([403, 422].includes(answer.status), `${answer.status} ${answer.text}`)
+    return answer.body.message as string
+  }
+
+  test('nobody creates, changes, rotates or enables one, administrators included', async () => {
+    for (const key of [session, undefined]) {
+      assert.match(await refused('POST', keys, { spec: { type: 'Login' } }, key), /Login/)
+      await refused('PATCH', `${keys}/${name}`, { spec: { ttl: 0 } }, key)
+      await refused('PATCH', `${keys}/${name}`, { spec: { identity: { groups: ['corp:admins'] } } }, key)
+      await refused('PATCH', `${keys}/${name}`, { metadata: { annotations: { 'platform.sh/session': '{}' } } }, key)
+      await refused('POST', `${keys}/${name}/rotate`, {}, key)
+    }
+    const disable = await stage.server.request('PATCH', `${keys}/${name}`, {
+      body: { spec: { disabled: true } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    })
+    assert.equal(disable.status, 200, disable.text)
+    await refused('PATCH', `${keys}/${name}`, { spec: { disabled: false } })
+    assert.equal((await stage.ask('GET', teams, undefined, session)).status, 401)
+  })
+
+  test('groups written by an administrator do not count', async () => {
+    const spec = { user: 'eve', identity: { groups: ['corp:dev'] }, type: 'Other' }
+    const { body } = await stage.ask('POST', keys, { spec })
+    assert.equal((await stage.groupsOf(body.spec.key)).includes('corp:dev'), false)
+  })
+})
