@@ -37,6 +37,7 @@ const subjects = [
   'Sign-in and contexts',
   'Global secrets and project secrets',
   'Teams',
+  'Users',
   'Access keys and tokens',
   'Permissions',
   'Objects of any kind',

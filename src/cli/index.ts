@@ -58,6 +58,10 @@ export const commands: readonly Row[] = [
     row('team add-group', teams, 'addGroup'),
     row('team remove-group', teams, 'removeGroup'),
   ]),
+  ...about('Users', [
+    row('link user', () => import('./users/link.ts'), 'linkUser'),
+    row('offboard', () => import('./users/offboard.ts'), 'offboard'),
+  ]),
   ...about('Access keys and tokens', [
     row('create accesskey', newKeys, 'createAccessKey'),
     row('list accesskeys', keys, 'listAccessKeys'),

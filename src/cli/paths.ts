@@ -15,6 +15,9 @@ function directory(env: Env, variable: string, fallback: string): string {
 export const contextsFile = (env: Env) => `${directory(env, 'XDG_CONFIG_HOME', '.config')}/contexts.json`
 export const keyFile = (env: Env, context: string) =>
   `${directory(env, 'XDG_DATA_HOME', '.local/share')}/keys/${encodeURIComponent(context)}`
+/** Locked while a sign-in to the context waits for the user. */
+export const loginFile = (env: Env, context: string) =>
+  `${directory(env, 'XDG_CONFIG_HOME', '.config')}/login-${encodeURIComponent(context)}`
 /** One directory per key and server, so that logout can delete all copies together. */
 export const copiesDirectory = (env: Env, owner: string) => `${allCopies(env)}/${owner}`
 export const allCopies = (env: Env) => `${directory(env, 'XDG_STATE_HOME', '.local/state')}/copies`

@@ -3,6 +3,7 @@
 import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { connect, type Fetch } from '../client/connect.ts'
+import { errorOf } from '../client/response-error.ts'
 import { retrying } from '../client/retry.ts'
 import { rowsFrom } from '../client/table-rows.ts'
 import { type Io, UsageError } from '../host/command.ts'
@@ -40,9 +41,11 @@ export type SessionFlags = { readonly context?: string | undefined; readonly nam
 type Target = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
   /** The file of the CA, if the user did not trust the CA at sign-in. */
   readonly caFile?: string | undefined
+  /** The command that renews the key, if it is that of a session. */
+  readonly loginCommand?: string | undefined
 }
 
-type TrustedServer = Pick<Target, 'server' | 'ca' | 'caFile'> & Partial<Pick<Target, 'context'>>
+export type TrustedServer = Pick<Target, 'server' | 'ca' | 'caFile'> & Partial<Pick<Target, 'context'>>
 
 /** `trust` loads the CA, which may need a connection to the server. */
 type ResolvedTarget = Omit<Target, 'ca'> & { readonly trust: () => Promise<string | undefined> }
@@ -63,16 +66,35 @@ export async function openSession(io: Io, flags: SessionFlags = {}): Promise<Ses
   return { ...target, ...openConnection(io, target), ...(flags.namespace ? { namespace: flags.namespace } : {}) }
 }
 
-/** Connects to a server that is already trusted. */
-export function openConnection(io: Io, target: TrustedServer & Pick<Target, 'key'>) {
-  const { server, ca, key } = target
-  const access = { server, namespace: '', insecure: false, token: key, ...(ca ? { ca: { text: ca } } : {}) }
+/** Connects to a server that is already trusted. Without a key, requests are anonymous. */
+export function openConnection(io: Io, target: TrustedServer & Partial<Pick<Target, 'key' | 'loginCommand'>>) {
+  const { server, ca, key, loginCommand } = target
+  const access = {
+    server,
+    namespace: '',
+    insecure: false,
+    ...(key === undefined ? {} : { token: key }),
+    ...(ca ? { ca: { text: ca } } : {}),
+  }
   const transport = openTransport(access, { env: proxyEnv(io.env, server), now: io.now })
-  const fetch = retrying((url, init) => transport.fetch(url, init).catch(explainFailure(io, target)), { isRetryable })
+  const reliable = retrying((url, init) => transport.fetch(url, init).catch(explainFailure(io, target)), {
+    isRetryable,
+  })
+  const fetch = loginCommand === undefined ? reliable : namingLogin(reliable, loginCommand)
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
   const options = { url: server, fetch, warn }
   return { fetch, resources: connect(options), rows: rowsFrom(options), close: transport.close }
 }
+
+/** A rejected key of a session has ended, and only a new sign-in helps. */
+const namingLogin =
+  (fetch: Fetch, loginCommand: string): Fetch =>
+  async (url, init) => {
+    const response = await fetch(url, init)
+    if (response.status !== 401) return response
+    const { message } = await errorOf(response)
+    throw new ApiError(401, 'Unauthorized', `${message}: ${loginCommand}`)
+  }
 
 /** Whether a retry may succeed. A timeout is not retried: the user would wait five times as long. */
 export const isRetryable = (error: unknown) =>
@@ -128,8 +150,17 @@ async function resolveTarget(io: Io, contextName: string | undefined): Promise<R
   if (!key) checkServer(io, { name, server: context.server, requested: contextName })
   const own = key || (await readKey(io, name, context))
   if (!own) throw notSignedIn(`context "${name}" has no key`)
-  return { context: name, key: own, ...targetOf(io, context) }
+  const isSession = !key && context.keyType === 'Login'
+  return {
+    context: name,
+    key: own,
+    ...targetOf(io, context),
+    ...(isSession ? { loginCommand: loginCommandOf(context.server, name) } : {}),
+  }
 }
+
+const loginCommandOf = (server: string, context: string) =>
+  `platform login ${server}${new URL(server).hostname === context ? '' : ` --context ${context}`}`
 
 const missingKey = (server: string) =>
   new ApiError(

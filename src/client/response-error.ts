@@ -5,7 +5,12 @@ import { isObject } from '../api/object.ts'
 
 /** Keeps code, reason, message and details. A response without a Status comes from a proxy. */
 export async function errorOf(response: Response): Promise<ApiError> {
-  const status = await readStatus(response)
+  return errorFrom(response, await response.json().catch(() => undefined))
+}
+
+/** For a body that was read already. */
+export function errorFrom(response: Pick<Response, 'status' | 'headers'>, body: unknown): ApiError {
+  const status = isObject(body) && body.kind === 'Status' ? (body as unknown as Status) : undefined
   if (!status) {
     const message = `response ${response.status} without a Status: it may come from a proxy`
     const [after] = /^\d{1,6}$/.exec(response.headers.get('retry-after') ?? '') ?? []
@@ -24,13 +29,4 @@ const isCode = (code: unknown): code is number =>
 /** Drops a value that is not a usable number of seconds. */
 function checked({ retryAfterSeconds: after, ...others }: StatusDetails): StatusDetails {
   return Number.isFinite(after) && (after as number) >= 0 ? { ...others, retryAfterSeconds: after as number } : others
-}
-
-async function readStatus(response: Response): Promise<Status | undefined> {
-  try {
-    const body: unknown = await response.json()
-    return isObject(body) && body.kind === 'Status' ? (body as unknown as Status) : undefined
-  } catch {
-    return undefined
-  }
 }

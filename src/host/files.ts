@@ -68,7 +68,7 @@ export const openFiles = (env: NodeJS.ProcessEnv, notify: (text: string) => void
 
   removeAll: path => rm(path, { force: true, recursive: true }),
 
-  locked: (path, work) => locked(path, work, { notify }),
+  locked: (path, work, waiting) => locked(path, work, { notify: text => notify(waiting ?? text) }),
 
   async find(program) {
     for (const directory of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {

@@ -15,8 +15,8 @@ export interface Files {
   remove(path: string): Promise<void>
   /** Removes a directory recursively, if it exists. */
   removeAll(path: string): Promise<void>
-  /** Runs `work` with the lock of the path. Other programs wait. */
-  locked<T>(path: string, work: () => Promise<T>): Promise<T>
+  /** Runs `work` with the lock of the path. Other programs wait, and print `waiting` if that takes long. */
+  locked<T>(path: string, work: () => Promise<T>, waiting?: string): Promise<T>
   /** Searches the PATH for a program. */
   find(program: string): Promise<string | undefined>
 }

@@ -43,6 +43,7 @@ const acts: { readonly [command: string]: readonly [args: string, question: RegE
     'rotate accesskey ci',
     /Rotate ownedaccesskey\/ci on https:\S+ and invalidate its old key immediately\?/,
   ],
+  offboard: ['offboard ada', /ada/],
   'token revoke': ['token revoke --user ada --group front', /tokens of the user ada, and with the group front/],
 }
 

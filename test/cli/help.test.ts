@@ -56,6 +56,7 @@ test('--help groups the commands by subject', async () => {
     'Sign-in and contexts',
     'Global secrets and project secrets',
     'Teams',
+    'Users',
     'Access keys and tokens',
     'Permissions',
     'Objects of any kind',

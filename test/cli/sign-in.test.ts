@@ -312,18 +312,16 @@ esac
       assert.match(await home.ok('status'), /Answers: +yes, in \d+ ms\nUser: +ada\nKey: +ada, expires in 6d/)
     }))
 
-  test('logout revokes a Login key, and only removes others locally', () =>
+  // test/sign-in/terminal.test.ts has the sessions, which only a sign-in creates.
+  test('logout removes an access key only locally', () =>
     atHome(async home => {
       const at = '/apis/management.platform.sh/v1/ownedaccesskeys'
-      for (const type of ['Login', 'User']) {
-        const name = `session-${type.toLowerCase()}`
-        const { body } = await server.request('POST', at, { body: { metadata: { name }, spec: { user: 'eve', type } } })
-        await home.signIn(server, body.spec.key)
-        await home.ok('logout')
-        assert.equal((await server.request('GET', `${at}/${name}`)).status, type === 'Login' ? 404 : 200)
-        assert.match(await home.fails(4, 'whoami'), /not signed in/)
-        assert.throws(() => statSync(keyFile(home)))
-      }
+      const made = await server.request('POST', at, { body: { metadata: { name: 'kept' }, spec: { user: 'eve' } } })
+      await home.signIn(server, made.body.spec.key)
+      await home.ok('logout')
+      assert.equal((await server.request('GET', `${at}/kept`)).status, 200)
+      assert.match(await home.fails(4, 'whoami'), /not signed in/)
+      assert.throws(() => statSync(keyFile(home)))
       assert.match(await home.fails(4, 'logout'), /not signed in/)
     }))
 })

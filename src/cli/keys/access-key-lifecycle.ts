@@ -13,6 +13,7 @@ import { type GetFlags, getFlags, show } from '../get.ts'
 import { type Context, changeContexts, forgetCopies, readContexts, storeKey } from '../login/contexts.ts'
 import { ago, nameOf, paint, printObjects, printTable } from '../print.ts'
 import { isScopeDenial, warnScopeMayHide } from '../scope-denied.ts'
+import { selectField } from '../select-field.ts'
 import { openSession, type Session, type SessionFlags } from '../session.ts'
 import { teamNameOf } from '../teams/resolve-team.ts'
 import { printSecret } from './access-keys.ts'
@@ -103,10 +104,9 @@ async function teamOf(
 }
 
 function fieldSelectorOf({ user, team, disabled }: OwnerFlags): string {
-  const escaped = (value: string) => value.replace(/[\\,=]/g, '\\$&')
   return [
-    ...(user === undefined ? [] : [`spec.user=${escaped(user)}`]),
-    ...(team === undefined ? [] : [`spec.team=${escaped(team)}`]),
+    ...(user === undefined ? [] : [selectField('spec.user', user)]),
+    ...(team === undefined ? [] : [selectField('spec.team', team)]),
     ...(disabled ? ['spec.disabled=true'] : []),
   ].join(',')
 }
@@ -144,7 +144,12 @@ export function flagsOf(key: Resource, now: number): string[] {
         ? ['expiring']
         : []),
     ...(typeof last === 'string' && now - Date.parse(last) > unusedAfter ? ['unused'] : []),
-    ...(scopeText(key.spec?.['scope']) === undefined ? ['unscoped'] : []),
+    // A session cannot have a scope, so that is not worth a flag.
+    ...(key.spec?.['type'] === 'Login'
+      ? ['session']
+      : scopeText(key.spec?.['scope']) === undefined
+        ? ['unscoped']
+        : []),
   ]
 }
 

@@ -20,6 +20,8 @@ export type Identity = {
     readonly expires: string
     readonly expiresAt?: string
   }
+  /** Of a signed-in person. */
+  readonly session?: { readonly provider: string }
 }
 
 const ofTeam = 'key of the team'
@@ -48,13 +50,25 @@ export async function identityOf({ resources }: Session, now: number): Promise<I
   ])
   // Older servers report no expiry, so compute it from the object.
   const details = key && !extra[endsIn] ? describeObject(key, now) : describeExtra(extra, now)
+  const provider = key && (await providerOf(key, read))
   return {
     user: username,
     groups,
     teams,
     ...(keyName === undefined ? {} : { key: { name: keyName, ...details } }),
+    ...(provider === undefined ? {} : { session: { provider } }),
   }
 }
+
+/** The session of a command line has its identity in the session of the browser that confirmed it. */
+async function providerOf(key: Resource, read: (kind: Kind, name: string) => Promise<Resource | undefined>) {
+  const { type, identity, parent } = (key.spec ?? {}) as KeySpec
+  if (type !== 'Login') return undefined
+  const login = identity === undefined && parent !== undefined ? await read(OwnedAccessKey, parent) : key
+  return (login?.spec as KeySpec | undefined)?.identity?.connector
+}
+
+type KeySpec = { readonly type?: string; readonly identity?: { readonly connector?: string }; readonly parent?: string }
 
 const endsIn = 'authentication.platform.sh/key-ends-in'
 

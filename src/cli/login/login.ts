@@ -1,16 +1,22 @@
-// `platform login`: establishes trust in the server, sends the key, then stores both as a context.
+// `platform login`: establishes trust in the server, signs in, then stores server and key as a context.
 
 import { ApiError } from '../../api/errors.ts'
-import type { Resources } from '../../api/resources.ts'
 import { defineCommand, type Io, UsageError } from '../../host/command.ts'
-import { isMistyped } from '../../kinds/key-format.ts'
-import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
-import { reviewSelf } from '../access/review-self.ts'
+import { Interrupted } from '../../host/interrupt.ts'
 import { namespaceProblems } from '../flags.ts'
-import { openConnection, readConnection } from '../session.ts'
-import { type Context, changeContexts, forgetCopies, readContexts, storeKey } from './contexts.ts'
+import type { TrustedServer } from '../session.ts'
+import { loginWithBrowser } from './browser-login.ts'
+import { type Context, readContexts } from './contexts.ts'
+import { loginWithDevice } from './device-login.ts'
+import { keyFrom } from './given-key.ts'
+import { checkProviders, type LoginMethod, type MethodFlags, methodFlags, methodOf, timeoutOf } from './login-method.ts'
+import { discardKey, identify, type NewIdentity } from './new-identity.ts'
+import { oneLogin } from './one-login.ts'
+import { openSignInApi, type SignInApi } from './sign-in-api.ts'
+import { confirmReplace, replacing, storeContext } from './store-context.ts'
 import { certificateIn, readFingerprint, serverOf } from './trust.ts'
 import { chooseCa } from './trust-prompt.ts'
+import { loginWithWorkload } from './workload-login.ts'
 
 export const login = defineCommand({
   words: ['login'],
@@ -18,13 +24,15 @@ export const login = defineCommand({
   asksBefore: 'replaces a context of another server or user',
   examples: [
     {
-      what: 'At a terminal: confirm the fingerprint of the CA, then enter the key',
+      what: 'Confirm the fingerprint of the CA, then sign in with the browser, or enter a key if the server has no identity provider',
       command: 'platform login https://127.0.0.1:8443',
     },
+    { what: 'On a machine without a browser', command: 'platform login https://plane.example --device' },
     {
       what: 'In a script, with the key on standard input',
       command: 'platform login https://127.0.0.1:8443 --ca-file data/ca.crt --access-key - < data/admin.key',
     },
+    { what: 'In a pipeline or a pod, with its own token', command: 'platform login https://plane.example --workload' },
   ],
   flags: {
     context: {
@@ -52,6 +60,7 @@ export const login = defineCommand({
       value: 'SHA256',
       what: 'Trust the CA with this fingerprint, which the server prints at its first start. With --ca-file, both must match.',
     },
+    ...methodFlags,
     yes: {
       type: 'switch',
       short: 'y',
@@ -64,30 +73,104 @@ export const login = defineCommand({
     const name = flags.context ?? new URL(server).hostname
     const before = (await readContexts(io)).contexts[name]
     const isOther = before !== undefined && before.server !== server && !flags.yes
-    const given = await readGiven(io, flags, isOther && !io.ask ? [replacing(name, `for ${before.server}`)] : [])
+    const { method, problems } = methodOf(io, flags)
+    const timeout = timeoutOf(flags)
+    if (isOther && !io.ask) problems.push(replacing(name, `for ${before.server}`))
+    const given = await readGiven(io, flags, problems)
     if (isOther) await confirmReplace(io, name, `for ${before.server}`)
     const known = before?.server === server ? before.ca : undefined
     const ca = server.startsWith('http:') ? undefined : await chooseCa(io, server, { ...given, known })
-    const key = await keyFrom(io, server, flags['access-key'] === '-')
-    const identity = await identify(io, { server, ca, key, caFile: flags['ca-file'] })
-    if (before?.server === server && before.user !== identity.user && !flags.yes)
-      await confirmReplace(
-        io,
-        name,
-        `for ${before.user ?? 'a user of a scoped key'} at ${server}, not ${identity.user ?? 'the owner of this key'}`,
-      )
-    const { namespace } = flags
-    const keyIn = await storeContext(io, name, {
-      before,
-      isSure: flags.yes,
-      context: { server, ca, namespace, ...identity },
-      key,
-    })
-    io.err(`Signed in to ${server}${identity.user ? ` as ${identity.user}` : ''}; the current context is ${name}.\n`)
-    if (keyIn === 'file') io.err('There is no keychain: the key is in a file that only you can read.\n')
-    return 0
+    const target = { server, ca, caFile: flags['ca-file'] }
+    const login = { name, before, target, namespace: flags.namespace, isSure: flags.yes }
+    const api = openSignInApi(io, target)
+    try {
+      const chosen = await chooseMethod(api, method, flags)
+      if (chosen === 'key') {
+        const key = await keyFrom(io, server, flags['access-key'] === '-')
+        await finish(io, login, key, await identify(io, { ...target, key }))
+        return 0
+      }
+      const keyType = chosen === 'workload' ? 'Other' : 'Login'
+      await oneLogin(io, { name, server, keyType, before }, async stored => {
+        const valid = stored === undefined ? undefined : await identifyValid(io, { ...target, key: stored })
+        if (stored !== undefined && valid) return finish(io, login, stored, valid)
+        const key = await obtainKey(io, api, chosen, { ...flags, timeout })
+        try {
+          return await finish(io, login, key, await identify(io, { ...target, key }))
+        } catch (error) {
+          await discardKey(io, { ...target, key })
+          throw error
+        }
+      }).then(({ teams, expiry }) => {
+        io.err(`Teams: ${teams.join(', ') || 'none'}\n`)
+        if (expiry !== undefined) io.err(`${expiry}\n`)
+      })
+      return 0
+    } catch (error) {
+      if (error instanceof Interrupted) return error.exitCode
+      throw error
+    } finally {
+      api.close()
+    }
   },
 })
+
+/** Asks the server only if it matters whether it has identity providers. */
+async function chooseMethod(api: SignInApi, method: LoginMethod, flags: MethodFlags) {
+  if (method === 'key' || method === 'workload') return method
+  const providers = await api.providers()
+  if (method === 'any') return providers.length ? 'browser' : 'key'
+  checkProviders(api.server, providers, flags.provider)
+  return method
+}
+
+function obtainKey(
+  io: Io,
+  api: SignInApi,
+  method: 'browser' | 'device' | 'workload',
+  flags: Omit<MethodFlags, 'timeout'> & { readonly timeout: number },
+): Promise<string> {
+  if (method === 'workload') return loginWithWorkload(io, api, flags)
+  if (method === 'device') return loginWithDevice(io, api)
+  return loginWithBrowser(io, api, {
+    provider: flags.provider,
+    hint: flags['user-hint'],
+    opensBrowser: !flags['no-browser'],
+    timeout: flags.timeout,
+  })
+}
+
+/** Returns undefined if the server rejects the key. */
+const identifyValid = (io: Io, target: TrustedServer & { readonly key: string }) =>
+  identify(io, target).catch(error => {
+    if (error instanceof ApiError && error.code === 401) return undefined
+    throw error
+  })
+
+type Login = {
+  readonly name: string
+  readonly before: Context | undefined
+  readonly target: TrustedServer
+  readonly namespace: string | undefined
+  readonly isSure: boolean
+}
+
+async function finish(io: Io, login: Login, key: string, identity: NewIdentity): Promise<NewIdentity> {
+  const { name, before, namespace, isSure } = login
+  const { server, ca } = login.target
+  const { user, keyName, keyType } = identity
+  if (before?.server === server && before.user !== user && !isSure)
+    await confirmReplace(
+      io,
+      name,
+      `for ${before.user ?? 'a user of a scoped key'} at ${server}, not ${user ?? 'the owner of this key'}`,
+    )
+  const context = { server, ca, namespace, user, keyName, keyType }
+  const keyIn = await storeContext(io, name, { before, isSure, context, key })
+  io.err(`Signed in to ${server}${user ? ` as ${user}` : ''}; the current context is ${name}.\n`)
+  if (keyIn === 'file') io.err('There is no keychain: the key is in a file that only you can read.\n')
+  return identity
+}
 
 type LoginFlags = { readonly [flag in 'access-key' | 'ca-file' | 'ca-fingerprint']: string | undefined }
 
@@ -110,88 +193,4 @@ async function readGiven(io: Io, flags: LoginFlags, known: readonly string[]) {
   })
   if (problems.length) throw new UsageError(problems)
   return { fingerprint, file }
-}
-
-const contextIs = (name: string, what: string) => `the context "${name}" is ${what}`
-const replacing = (name: string, what: string) =>
-  `${contextIs(name, what)}; choose another name with --context, or replace it with --yes`
-
-async function confirmReplace(io: Io, name: string, what: string): Promise<void> {
-  if (!io.ask) throw new UsageError([replacing(name, what)])
-  const answer = await io.ask(`platform: ${contextIs(name, what)}. Replace it? [y/N] `)
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('cancelled; nothing was changed')
-}
-
-type NewContext = {
-  /** The context before the confirmation. */
-  readonly before: Context | undefined
-  readonly isSure: boolean
-  readonly context: { [field in 'server' | 'ca' | 'namespace' | 'user' | 'keyName' | 'keyType']?: string | undefined }
-  readonly key: string
-}
-
-/** Throws if another sign-in changed the context during the prompts. */
-async function storeContext(
-  io: Io,
-  name: string,
-  { before, isSure, context, key }: NewContext,
-): Promise<Context['keyIn']> {
-  let keyIn: Context['keyIn'] = 'file'
-  await changeContexts(io, async ({ contexts }) => {
-    const now = contexts[name]
-    const isOurs = (one: Context | undefined) => one?.server === context.server && one?.user === context.user
-    if (now && !isSure && !isOurs(now) && (now.server !== before?.server || now.user !== before.user))
-      throw new ApiError(
-        409,
-        'Conflict',
-        `another sign-in created context "${name}" in the meantime, for ${now.user ?? 'an unknown user'} at ${now.server}; choose another name with --context, or replace it with --yes`,
-      )
-    if (now) await forgetCopies(io, name, now, key)
-    keyIn = await storeKey(io, name, key)
-    const namespace = context.namespace ?? (now?.server === context.server ? now?.namespace : undefined)
-    const next = Object.fromEntries(Object.entries({ ...context, namespace, keyIn }).filter(([, value]) => value))
-    return { current: name, contexts: { ...contexts, [name]: next as unknown as Context } }
-  })
-  return keyIn
-}
-
-async function keyFrom(io: Io, server: string, isStdin: boolean): Promise<string> {
-  const given = isStdin ? new TextDecoder().decode(await io.readFile('-')) : io.env['PLATFORM_ACCESS_KEY']
-  if (given === undefined && !io.ask)
-    throw new UsageError([
-      'the key is missing: pass it on standard input with --access-key -, or in PLATFORM_ACCESS_KEY',
-    ])
-  const text = (given ?? (await io.ask?.('Access key: ', 'hidden')) ?? '').trim()
-  const { key, server: its } = readConnection(text, 'the input')
-  if (its !== undefined && serverOf(its) !== server)
-    throw new UsageError([`the key is for ${serverOf(its)} and was not sent to ${server}`])
-  if (!key) throw new UsageError(['the key is empty'])
-  if (/[^\x21-\x7e]/.test(key) || key.length > 4000)
-    throw new UsageError(['the input is not an access key: it contains invalid characters or is too long'])
-  if (isMistyped(key)) throw new ApiError(401, 'Unauthorized', 'the key is mistyped: its checksum does not match')
-  return key
-}
-
-/** Stored for logout, which then needs no request. Returns undefined if the key may not read itself. */
-const typeOf = (resources: Resources, name: string) =>
-  resources.get(OwnedAccessKey, { namespace: '', name }).then(
-    ({ object }) => String(object.spec?.['type'] ?? 'User'),
-    () => undefined,
-  )
-
-/** Returns what is known about the caller. A scoped key that may not ask is still valid. */
-async function identify(io: Io, target: Parameters<typeof openConnection>[1]) {
-  const { resources, close } = openConnection(io, target)
-  try {
-    const { username, keyName } = await reviewSelf(resources)
-    const keyType = keyName && (await typeOf(resources, keyName))
-    return { ...(username ? { user: username } : {}), ...(keyName ? { keyName } : {}), ...(keyType ? { keyType } : {}) }
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 403) return {}
-    if (error instanceof ApiError && error.code === 401)
-      throw new ApiError(401, 'Unauthorized', `${target.server} rejected the key: ${error.message}`)
-    throw error
-  } finally {
-    close()
-  }
 }

@@ -1,8 +1,11 @@
 // `platform logout` and `platform context use|list|delete`: manages the contexts of this machine.
 
 import { ApiError } from '../../api/errors.ts'
+import type { Resource } from '../../api/object.ts'
+import { listAll } from '../../client/list-watch.ts'
 import { defineCommand, type Io } from '../../host/command.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
+import { reviewSelf } from '../access/review-self.ts'
 import { confirm } from '../confirm.ts'
 import { contextFlag, headersFlag, namespaceProblems, yesFlag } from '../flags.ts'
 import { printTable } from '../print.ts'
@@ -12,12 +15,22 @@ import { type Context, changeContexts, contextNamed, forgetContext, readContexts
 export const logout = defineCommand({
   words: ['logout'],
   what: 'Delete a context and its key. A key created by signing in is also revoked on the server.',
-  examples: [{ what: 'Sign out of the current context', command: 'platform logout' }],
-  flags: contextFlag,
+  examples: [
+    { what: 'Sign out of the current context', command: 'platform logout' },
+    { what: 'Also end your sessions in browsers and on other machines', command: 'platform logout --everywhere' },
+  ],
+  flags: {
+    ...contextFlag,
+    everywhere: {
+      type: 'switch',
+      what: 'End all sessions of the user: in browsers and on other machines. Access keys stay valid.',
+    },
+  },
   run: async ({ flags }, io) => {
     const contexts = await readContexts(io)
     const name = contextNamed(contexts, flags.context)
     const context = contexts.contexts[name]
+    if (flags.everywhere) await endSessions(io, name)
     const revoked = await revoke(io, name, context).catch((error: Error) => {
       const what = context?.keyType ? 'cannot revoke the key' : 'cannot find out whether the key must be revoked'
       io.err(`platform: warning: ${what}: ${error.message}\n`)
@@ -28,6 +41,31 @@ export const logout = defineCommand({
     return 0
   },
 })
+
+/** Throws if a session could not be ended. The context then stays, so that the user can try again. */
+async function endSessions(io: Io, name: string): Promise<void> {
+  const { resources, close } = await openSession(withoutKey(io), { context: name })
+  try {
+    const { username = '', keyName } = await reviewSelf(resources)
+    const fieldSelector = `spec.user=${username.replace(/[\\,=]/g, '\\$&')}`
+    const keys = await Array.fromAsync(listAll(resources, OwnedAccessKey, { fieldSelector }))
+    const sessions = keys.filter(
+      ({ spec, metadata }) => spec?.['type'] === 'Login' && metadata.deletionTimestamp === undefined,
+    )
+    // The key in use comes last, because it deletes the others.
+    const isOwn = ({ metadata }: Resource) => metadata.name === keyName
+    const ordered = [...sessions.filter(one => !isOwn(one)), ...sessions.filter(isOwn)]
+    for (const { metadata } of ordered)
+      await resources.delete(OwnedAccessKey, { namespace: '', name: metadata.name ?? '' }).catch(ignoreNotFound)
+    io.err(`Ended ${ordered.length} ${ordered.length === 1 ? 'session' : 'sessions'} of ${username}.\n`)
+  } finally {
+    close()
+  }
+}
+
+function ignoreNotFound(error: unknown): void {
+  if (!(error instanceof ApiError) || error.code !== 404) throw error
+}
 
 /** Revokes only keys of type Login. Other keys may be in use elsewhere. */
 async function revoke(io: Io, name: string, context: Context | undefined): Promise<boolean> {

@@ -35,7 +35,10 @@ export const whoami = defineCommand({
   },
 })
 
-function linesOf({ user, teams, groups, key }: Identity, { server, context }: Session): (readonly [string, string])[] {
+function linesOf(
+  { user, teams, groups, key, session }: Identity,
+  { server, context }: Session,
+): (readonly [string, string])[] {
   const others = groups.filter(group => !/^platform:(team|user):|^system:authenticated$/.test(group))
   return [
     ['User', user],
@@ -47,6 +50,7 @@ function linesOf({ user, teams, groups, key }: Identity, { server, context }: Se
           ['Expires', key.expires],
         ] as const)
       : []),
+    ...(session ? ([['Provider', session.provider]] as const) : []),
     ...teams.map(({ name, because }) => ['Team', `${name} (${because})`] as const),
     ...(others.length ? ([['Groups', others.join(', ')]] as const) : []),
   ]
