@@ -17,6 +17,7 @@ import { runPowerLoss } from './power-loss.ts'
 import { runRawFuzz } from './raw-fuzz.ts'
 import { huntBug } from './seeded-bugs.ts'
 import { runShapeFuzz } from './shape-fuzz.ts'
+import type { SignInRun } from './sign-in/run.ts'
 import { runStoreCrashes } from './store-crashes.ts'
 import { operationsIn, runTraffic, strangeIn } from './traffic.ts'
 
@@ -42,6 +43,7 @@ export function proofsOf(scale: Scale): readonly Proof[] {
     ...pieces(of(10), index => consistency(index)),
     ...Object.keys(bugs).map(name => seededBug(name)),
     { part: 'Crashes', name: 'syncer', run: () => syncChaos(of(60)) },
+    { part: 'Sign-in', name: 'model', run: seed => signIn(seed, of(1000)) },
     { part: 'Malice', name: 'requests', run: seed => rawRequests(seed, of(50_000)) },
     { part: 'Malice', name: 'texts', run: seed => bentTexts(seed, of(5000)) },
     { part: 'Malice', name: 'floods', run: allFloods },
@@ -65,6 +67,17 @@ const crashes = (index: number, kills: number): Proof => ({
     ]
   },
 })
+
+/** In a child, because it changes the clock of its process. */
+async function signIn(seed: string, steps: number): Promise<Line[]> {
+  const program = join(import.meta.dirname, 'sign-in-child.ts')
+  const { code, stdout, stderr } = await exec(process.execPath, [program, seed, String(steps)], { timeout: 3_600_000 })
+  if (code !== 0) throw new Error(`the model of sign-in ended with ${code}: ${stderr.slice(-2000)}`)
+  const { observed, accepted, violations } = JSON.parse(stdout) as SignInRun
+  const what = `${counted(steps, 'step')} of people, a provider and a clock that jumps`
+  const found = violations[0] ?? `${counted(observed, 'request')}, ${accepted} accepted`
+  return [{ what, wanted: 'access follows the provider', found, kept: violations.length === 0 }]
+}
 
 const escalationPieces = 8
 
