@@ -193,6 +193,13 @@ suite('in the browser', () => {
       assert.equal(await home.ok('whoami -o name'), 'corp:ada\n')
     }))
 
+  test('a pipeline without a key fails at once, and the message names --workload', () =>
+    atHome(async ({ home, env, opened }) => {
+      const said = await home.fails(2, `login ${stage.server.http}`, { env: { ...env, CI: 'true' } })
+      assert.match(said, /--workload/)
+      assert.deepEqual(opened(), [])
+    }))
+
   test('an access key still works: on standard input and in the environment', () =>
     atHome(async ({ home, env, opened }) => {
       await home.ok(['login', stage.server.http, '--access-key', '-'], { stdin: stage.server.adminKey, env })

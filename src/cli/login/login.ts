@@ -84,7 +84,7 @@ export const login = defineCommand({
     const login = { name, before, target, namespace: flags.namespace, isSure: flags.yes }
     const api = openSignInApi(io, target)
     try {
-      const chosen = await chooseMethod(api, method, flags)
+      const chosen = await chooseMethod(io, api, method, flags)
       if (chosen === 'key') {
         const key = await keyFrom(io, server, flags['access-key'] === '-')
         await finish(io, login, key, await identify(io, { ...target, key }))
@@ -115,10 +115,17 @@ export const login = defineCommand({
   },
 })
 
+/** Otherwise a job with a missing variable would wait for somebody until the timeout. */
+const isPipeline = ({ env, ask }: Io) => ask === undefined && !['', 'false', '0'].includes(env['CI'] ?? '')
+
 /** Asks the server only if it matters whether it has identity providers. */
-async function chooseMethod(api: SignInApi, method: LoginMethod, flags: MethodFlags) {
+async function chooseMethod(io: Io, api: SignInApi, method: LoginMethod, flags: MethodFlags) {
   if (method === 'key' || method === 'workload') return method
   const providers = await api.providers()
+  if (method === 'any' && providers.length && isPipeline(io))
+    throw new UsageError([
+      'a pipeline has no browser: sign in with --workload, or with an access key in PLATFORM_ACCESS_KEY',
+    ])
   if (method === 'any') return providers.length ? 'browser' : 'key'
   checkProviders(api.server, providers, flags.provider)
   return method
