@@ -14,7 +14,8 @@ export const userAdmission = (dependencies: Dependencies): Admission<UserObject>
   admit: async (next, old, { caller }) => {
     if (old) return { object: next }
     const record = dependencies.usernameRecord(next.spec?.username ?? '')
-    if (record?.user?.uid !== undefined) throw usernameTaken(next)
+    // If it is the same object, the store rejects the create with AlreadyExists.
+    if (record?.user?.uid !== undefined && record.user.name !== next.metadata.name) throw usernameTaken(next)
     const { first, user } = caller === systemCaller ? takeIdentity(next) : { first: [], user: next }
     const kept = record?.identities ?? []
     // The username stays reserved for its identities after the deletion of a User (D63).
