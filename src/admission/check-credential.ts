@@ -1,5 +1,6 @@
 // Checks permission to create, strengthen or extend access keys and tokens (D14, D22, D25, D62).
 
+import { isDeepStrictEqual } from 'node:util'
 import { type Caller, isMachine } from '../api/caller.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
@@ -10,7 +11,7 @@ import { checkLifetime, isLifetimeChanged, type Key, type KeyWrite, type Lifetim
 import { checkExchangedKey, checkLoginKey, type LoginDependencies, withLogin } from './login-keys.ts'
 import { checkTeamPower, type TeamDependencies } from './team-escalation.ts'
 
-const same = (one: unknown, other: unknown) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null)
+const same = (one: unknown, other: unknown) => isDeepStrictEqual(one ?? null, other ?? null)
 const refusal = ({ kind, next }: Pick<KeyWrite, 'kind' | 'next'>, why: string) =>
   forbidden(kind, next.metadata.name ?? '', why)
 

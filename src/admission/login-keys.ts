@@ -41,8 +41,16 @@ export function checkExchangedKey({ kind, next, old, isIssued }: KeyWrite): void
 function isSameExceptDisabled(next: KeyWrite['next'], old: KeyWrite['next']): boolean {
   const { disabled: _, ...after } = next.spec ?? {}
   const { disabled: __, ...before } = old.spec ?? {}
-  return isDeepStrictEqual(after, before)
+  return isDeepStrictEqual(after, before) && isDeepStrictEqual(ownMetadata(next), ownMetadata(old))
 }
+
+/** The server keeps its notes in the same fields, and must always find room for them. */
+const ownMetadata = ({ metadata: { labels, annotations, finalizers, ownerReferences } }: KeyWrite['next']) => ({
+  labels: labels ?? {},
+  annotations: annotations ?? {},
+  finalizers: finalizers ?? [],
+  ownerReferences: ownerReferences ?? [],
+})
 
 /** A new key of the caller depends on the caller's sign-in: it gets the groups of the provider, and ends with the identity. */
 export function withLogin(

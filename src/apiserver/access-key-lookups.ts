@@ -40,6 +40,17 @@ export function accessKeyLookups(options: Options) {
     /** Expiry of the caller's secret or token. A deleted key has expired, even if another key has its name. */
     ownKeyEnds,
 
+    /** No token outlives its key, or the time for which the groups of a signed-in user count without another refresh (D31, D67). */
+    tokensEnd(caller: Caller): number | undefined {
+      const key = keyOf(caller)
+      const login = key && keyIndex.loginOf(key)
+      const end = Math.min(
+        ownKeyEnds(caller) ?? Number.POSITIVE_INFINITY,
+        (login && sessions?.endOf(login)) ?? Number.POSITIVE_INFINITY,
+      )
+      return end === Number.POSITIVE_INFINITY ? undefined : end
+    },
+
     /** People create keys for pipelines while they are signed in, so a session sets no limit (D62). */
     newKeysEnd: (caller: Caller) => (keyOf(caller)?.idle === undefined ? ownKeyEnds(caller) : undefined),
 
@@ -63,10 +74,11 @@ export function accessKeyLookups(options: Options) {
         const key = keyIndex.withUid(uid)
         return key !== undefined && isLive(key) && time < endOf(key, lastActivity)
       })
-      for (const { uid, time } of valid) {
-        touch(uid, time)
+      for (const { uid, time } of valid) touch(uid, time)
+      // Also for keys that are rejected because the groups of their user are too old: only a refresh tells whether the user lost them.
+      for (const { uid } of uses) {
         const key = keyIndex.withUid(uid)
-        const login = key && keyIndex.loginOf(key)
+        const login = key && !key.deleting && !key.disabled ? keyIndex.loginOf(key) : undefined
         if (login) sessions?.used(login)
       }
       return valid.length

@@ -222,7 +222,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const issuer = openIssuer({
     url: baseUrl,
     keys: signingKeys,
-    keyEnds: accessKeys.ownKeyEnds,
+    keyEnds: accessKeys.tokensEnd,
     now,
     uuid: randomUUID,
   })
@@ -260,7 +260,10 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     lastActivity,
     warningFor: expiryWarnings({ keyIndex, now, lastActivity }),
     hasDependents: accessKeys.hasDependents,
-    leftOverKeys: username => [...keyIndex.ofUser(username)].filter(users.isLeftOver),
+    leftOverKeys: username =>
+      [...keyIndex.ofUser(username)].filter(
+        key => users.isLeftOver(key) || (key.idle !== undefined && !key.deleting && users.isDisabled(username)),
+      ),
     teamsOf: username => explainer.callerNamed(username).groups.flatMap(group => teamOfGroup(group) ?? []),
     touchKeys: accessKeys.touchKeys,
     renewals: renewalsWith({ keyIndex, lastActivity, isLive }),

@@ -86,6 +86,13 @@ export function cookieNameOf({ registry }: Pick<ApiServer, 'registry'>): () => s
 export function openPages(options: PagesOptions, sessionCookie: () => string): SignInPages {
   const { people, exchangeToken, apiServer, sealer, guard, settings, metrics, providers, log, now } = options
   const signIns = metrics.counter('platform_sign_ins_total', 'Sign-ins, by provider and result.')
+  const [perAddress, total] = [settings['limits.auth'], settings['limits.authTotal']]
+  const limits = {
+    other: openRateLimit({ now, perAddress, total }),
+    logout: openRateLimit({ now, perAddress: total, total }),
+    // Codes are stored for ten minutes.
+    device: openRateLimit({ now, perAddress: 10, total: 900, window: 600_000 }),
+  }
   const placeOf = (purpose: string) => ({ kind: cookieKind, namespace: '', name: purpose, uid: '', path: 'value' })
   return openSignInPages({
     ...people,
@@ -108,7 +115,7 @@ export function openPages(options: PagesOptions, sessionCookie: () => string): S
     pastedKeys: settings['auth.pastedKeys'],
     now,
     random: size => randomBytes(size),
-    limit: openRateLimit({ now, perAddress: settings['limits.auth'], total: settings['limits.authTotal'] }),
+    limit: (bucket, address) => limits[bucket](address),
     report: (provider, result, error) => {
       signIns({ provider, result })(1)
       if (result !== 'Success')

@@ -23,7 +23,7 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'E5: let scoped keys share': [edit('admission/gate.ts', 'if (isScoped) refuseScoped(', 'if (false) refuseScoped(')],
   'E6: keys of a deleted team work for its successor': [
     edit(
-      'auth/authn/authenticate.ts',
+      'auth/authn/key-problem.ts',
       'uid !== undefined && (teamUid === undefined || teamUid === uid)',
       'uid !== undefined',
     ),

@@ -23,6 +23,8 @@ export type SessionChecks = {
   areOpen(): boolean
   /** Why a sign-in does not count now; undefined: it does. */
   problemOf(login: AccessKey, now: number): string | undefined
+  /** When a sign-in stops to count unless it is refreshed, in milliseconds; undefined: not at all. */
+  endOf(login: AccessKey): number | undefined
   /** Refreshes the sign-in if that is due, without waiting. */
   used(login: AccessKey): void
   /** Waits for a refresh that is due; undefined: nothing to wait for. */

@@ -46,6 +46,12 @@ export function openSessionRefresh(options: RefreshOptions): SessionChecks {
     if (!provider || now() < session.refreshed + provider.config.lifetimes.refreshAfter * 1000) return false
     return now() >= (failedAt.get(uid) ?? 0) + Math.min(retryAfter, provider.config.lifetimes.refreshAfter * 1000)
   }
+  const endOf = ({ session }: AccessKey): number | undefined => {
+    const provider = session && providerOf(session)
+    if (!session || !provider) return undefined
+    const { refreshAfter, refreshGrace } = provider.config.lifetimes
+    return session.refreshed + (session.isFinal ? unrefreshedTTL : refreshAfter + refreshGrace) * 1000
+  }
   const start = (login: AccessKey): Promise<void> => {
     const { uid, session } = login
     const provider = session && providerOf(session)
@@ -69,14 +75,13 @@ export function openSessionRefresh(options: RefreshOptions): SessionChecks {
 
   return {
     areOpen: () => keyIndex.hasSessions(),
-    problemOf({ session }, time) {
+    endOf,
+    problemOf(login, time) {
+      const { session } = login
       if (!session) return undefined
       if (session.suspended !== undefined) return `${session.suspended}; sign in again`
-      const provider = providerOf(session)
-      if (!provider) return 'the identity provider of the sign-in is no longer configured; sign in again'
-      const { refreshAfter, refreshGrace } = provider.config.lifetimes
-      const seconds = session.isFinal ? unrefreshedTTL : refreshAfter + refreshGrace
-      if (time < session.refreshed + seconds * 1000) return undefined
+      if (!providerOf(session)) return 'the identity provider of the sign-in is no longer configured; sign in again'
+      if (time < (endOf(login) ?? 0)) return undefined
       return session.isFinal
         ? 'the session expired; sign in again'
         : 'the identity provider did not answer, and the groups of the user are too old; retry later or sign in again'
@@ -120,17 +125,21 @@ async function refreshOnce(
     await write(options, login, keep => refreshedFields(keep, provider.config.name, next, options.now()))
     return 'success'
   } catch (error) {
-    const reason = error instanceof ProviderError && error.code !== 'Unavailable' ? reasonOf(error) : undefined
+    const reason = error instanceof ProviderError ? reasonOf(error) : undefined
     await write(options, login, keep => unrefreshedFields(keep, reason))
     if (reason === undefined) throw error
     return 'suspended'
   }
 }
 
-const reasonOf = ({ code, message }: ProviderError) =>
-  code === 'InvalidGrant'
-    ? 'the identity provider ended the sign-in'
-    : `the identity provider gave no usable answer: ${message}`
+/**
+ * Why the provider no longer vouches for the person. undefined: it does not answer as it should, for example because of maintenance or a
+ * wrong client secret. Then the groups count until the grace ends.
+ */
+function reasonOf({ code, message }: ProviderError): string | undefined {
+  if (code === 'InvalidGrant') return 'the identity provider ended the sign-in'
+  return code === 'Rejected' ? `the identity provider says that the person cannot sign in: ${message}` : undefined
+}
 
 /** The answer may have been lost after the token was used. Providers accept a token again for a short time. */
 async function askTwice(provider: Pick<Provider, 'refresh'>, token: string, subject: string): Promise<SignedIn> {

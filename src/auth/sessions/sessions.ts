@@ -78,7 +78,10 @@ export function openSessions(options: SessionsOptions): Sessions {
     if (key?.idle === undefined || !isLive(key)) return undefined
     const login = keyIndex.loginOf(key)
     const lifetimes = login?.session && providerNamed(login.session.provider)?.config.lifetimes
-    return login?.user && lifetimes && { key: { uid: login.uid, name: login.name, user: login.user }, lifetimes }
+    // Another device gets no more time than the sign-in has left (D64).
+    const max = login && lifetimes ? Math.floor((login.created - now()) / 1000) + lifetimes.max : 0
+    if (!login?.user || !lifetimes || max <= 0) return undefined
+    return { key: { uid: login.uid, name: login.name, user: login.user }, lifetimes: { ...lifetimes, max } }
   }
 
   async function endOldest(username: string): Promise<void> {
@@ -89,11 +92,12 @@ export function openSessions(options: SessionsOptions): Sessions {
   }
 
   /** Keys whose sign-in was suspended, or is only kept for them, follow the new one (D66). */
-  async function adopt({ provider, subject, issuer }: Person, login: Pick<AccessKey, 'uid' | 'name'>): Promise<void> {
-    for (const before of [...keyIndex.sessionsAt(provider)]) {
+  async function adopt({ username, subject, issuer }: Person, login: Pick<AccessKey, 'uid' | 'name'>): Promise<void> {
+    for (const before of [...keyIndex.ofUser(username)]) {
       const { session, uid } = before
       if (!session || uid === login.uid || session.subject !== subject || session.issuer !== issuer) continue
-      if (session.suspended === undefined && !before.deleting) continue
+      const isConfigured = providerNamed(session.provider)?.config.url === issuer
+      if (session.suspended === undefined && !before.deleting && isConfigured) continue
       for (const { name } of [...keyIndex.childrenOf(uid)]) {
         const metadata = { annotations: { [loginAnnotation]: login.uid } }
         const body = { metadata, spec: { parent: login.name } }
@@ -112,7 +116,7 @@ export function openSessions(options: SessionsOptions): Sessions {
       const object = signedInKey(name, person, { username, displayName: machine, lifetimes, machine, now: now() })
       const session = await store(username, Number((object['spec'] as { ttl: number }).ttl), object)
       const uid = open(session.name)?.metadata.uid ?? ''
-      await adopt({ provider: name, subject: person.subject, issuer: person.issuer }, { uid, name: session.name })
+      await adopt({ username, subject: person.subject, issuer: person.issuer }, { uid, name: session.name })
       return session
     },
     isDerivable: keyUid => keyUid !== undefined && derivable(keyUid) !== undefined,
@@ -128,7 +132,9 @@ export function openSessions(options: SessionsOptions): Sessions {
       const username = key.user ?? ''
       const stored = key.session && open(key.name)
       const own = key.idle === undefined ? [] : [key] // a pasted access key stays valid elsewhere
-      for (const one of isEverywhere && isLive(key) ? sessionsOf(username) : own) await remove(one)
+      // A pasted key may have a scope, and its holder is not always the person.
+      const endsAll = isEverywhere && key.idle !== undefined && isLive(key)
+      for (const one of endsAll ? sessionsOf(username) : own) await remove(one)
       if (!stored || !key.session) return { username }
       return { username, provider: key.session.provider, idToken: providerDataOf(stored).idToken }
     },
@@ -148,7 +154,7 @@ export function openSessions(options: SessionsOptions): Sessions {
   }
 }
 
-type Person = Pick<SignedIn, 'subject' | 'issuer'> & { readonly provider: string }
+type Person = Pick<SignedIn, 'subject' | 'issuer'> & { readonly username: string }
 
 function ignoreGone(error: unknown): void {
   if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error

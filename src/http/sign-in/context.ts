@@ -37,10 +37,13 @@ export type SignInContext = {
   readonly now: () => number
   readonly random: (bytes: number) => Uint8Array
   /** Throws 429 for too many anonymous requests of an address. */
-  readonly limit: (address: string) => void
+  readonly limit: (bucket: Bucket, address: string) => void
   /** Counts sign-ins by provider and result, and logs failures. */
   readonly report: (provider: string, result: string, error?: unknown) => void
 }
+
+/** Requests that are counted together. */
+export type Bucket = 'logout' | 'device' | 'other'
 
 export type Route = (context: SignInContext, exchange: Exchange, name: string) => Promise<Answer> | Answer
 
@@ -99,7 +102,7 @@ export function providerNamed({ providers }: SignInContext, name: string): Provi
   })
 }
 
-/** The URL of this server in the browser. Without a base URL, loopback addresses and names of the listener are used as sent. */
+/** The URL of this server in the browser. Without a base URL it is the Host that the browser sent. A provider redirects only to registered URLs. */
 export function ownUrl({ publicUrl }: SignInContext, { request }: Exchange): string {
   return publicUrl || ownOrigin(request)
 }

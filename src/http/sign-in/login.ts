@@ -99,12 +99,12 @@ export const callbackRoute: Route = async (context, exchange, name) => {
   const pending = pendingOf(context, exchange)
   if (!pending || pending.provider !== name || !isSame(exchange.query.get('state') ?? '', pending.state))
     throw interrupted(context, name)
-  // The code of a replayed callback is invalid at the provider too, but not every provider notices.
-  if (!(await context.states.claim('state', pending.state, { ttl: pendingFor, max: maxUsedStates })))
-    throw interrupted(context, name)
   try {
     const callback = new URL(`${pending.redirectUri}?${exchange.query}`)
     const person = await provider.exchange(callback, pending)
+    // Not every provider notices a code that is used twice. Requests with invented codes do not come this far, and store nothing.
+    if (!(await context.states.claim('state', pending.state, { ttl: pendingFor, max: maxUsedStates })))
+      throw interrupted(context, name)
     const session = await context.sessions.create(provider, person, browserName(exchange))
     report(context, exchange, { provider: name, person, username: session.username })
     const seconds = (session.expires - context.now()) / 1000

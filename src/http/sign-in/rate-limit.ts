@@ -1,19 +1,24 @@
-// Limits anonymous sign-in requests: per address and in total, in windows of a minute.
+// Limits anonymous sign-in requests: per address and in total, in windows of time.
 
 import { ApiError } from '../../api/errors.ts'
 
 export type RateLimitOptions = {
   readonly now: () => number
-  /** Requests of one address in a minute. */
+  /** Requests of one address in a window. */
   readonly perAddress: number
-  /** Requests of all addresses in a minute. */
+  /** Requests of all addresses in a window. */
   readonly total: number
+  /** Milliseconds. Default: a minute. */
+  readonly window?: number
 }
 
-const window = 60_000
-
 /** Throws 429. '' is the address of the local machine, for which only the total counts. */
-export function openRateLimit({ now, perAddress, total }: RateLimitOptions): (address: string) => void {
+export function openRateLimit({
+  now,
+  perAddress,
+  total,
+  window = 60_000,
+}: RateLimitOptions): (address: string) => void {
   let since = now()
   let all = 0
   // At most `total` addresses.

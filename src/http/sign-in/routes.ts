@@ -4,7 +4,8 @@ import { ApiError, methodNotAllowed, unknownPath } from '../../api/errors.ts'
 import type { Exchange } from '../../serving/exchange.ts'
 import { type Answer, errorHeaders, statusOf } from '../../serving/respond.ts'
 import { cliRoute, cliTokenRoute, confirmCliRoute } from './cli.ts'
-import { addressOf, type Route, type SignInContext, SignInError } from './context.ts'
+import { addressOf, type Bucket, type Route, type SignInContext, SignInError } from './context.ts'
+import { cookieIn } from './cookies.ts'
 import { decideDeviceRoute, deviceCodeRoute, deviceRoute, deviceTokenRoute } from './device.ts'
 import { html } from './html.ts'
 import { callbackRoute, chooseRoute, keyRoute, providersRoute, startRoute } from './login.ts'
@@ -38,7 +39,7 @@ export function openSignInPages(context: SignInContext): SignInPages {
   return async exchange => {
     try {
       const { path, method } = exchange
-      context.limit(addressOf(context, exchange))
+      if (!isSignedIn(context, exchange)) context.limit(bucketOf(path), addressOf(context, exchange))
       const [, name] = /^\/auth\/(?:login|callback|backchannel-logout)\/([a-z0-9-]{1,63})$/.exec(path) ?? []
       const found = routes[name === undefined ? path : `${path.slice(0, -name.length)}*`]
       if (!found) throw unknownPath()
@@ -58,6 +59,20 @@ export function openSignInPages(context: SignInContext): SignInPages {
   }
 }
 
+/** Floods of one kind of request must not stop the others, such as the logout that a provider sends. */
+const bucketOf = (path: string): Bucket =>
+  path.startsWith('/auth/backchannel-logout/') ? 'logout' : path === '/auth/device/code' ? 'device' : 'other'
+
+function isSignedIn({ authenticate, sessionCookie }: SignInContext, { request }: Exchange): boolean {
+  const secret = cookieIn(request.headers.cookie, sessionCookie())
+  if (secret === undefined) return false
+  try {
+    return authenticate(`Bearer ${secret}`, true) !== undefined
+  } catch {
+    return false
+  }
+}
+
 const wantsPage = ({ request }: Exchange) => String(request.headers.accept ?? '').includes('text/html')
 
 function errorPage(error: ApiError, path: string): Answer {
@@ -68,7 +83,7 @@ function errorPage(error: ApiError, path: string): Answer {
     code: status.code,
     title,
     body: html`<p>${advice}</p><p class="quiet">Code: <code>${status.reason}</code></p>
-<a class="button" href="${'../'.repeat(path.split('/').length - 3)}login">Back to sign-in</a>`,
+<a class="button" href="${'../'.repeat(Math.max(0, path.split('/').length - 3))}login">Back to sign-in</a>`,
     headers: errorHeaders(status),
   })
 }
