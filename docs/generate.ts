@@ -41,7 +41,10 @@ function section(kind: Kind, heading: string): string[] {
       'Never shown',
       kind.hidden.filter(path => !isInternal(kind, path)),
     ),
-    ...fields('Shown once, in the answer to the write that sets it', kind.writeOnly),
+    ...fields(
+      kind.stored ? 'Shown once, in the answer to the write that sets it' : 'Not in the answer',
+      kind.writeOnly,
+    ),
     ...fields('Encrypted at rest', kind.sealed),
   ]
   const { apiVersion: _, kind: __, metadata: ___, ...parts } = wholeSchema(kind).properties ?? {}

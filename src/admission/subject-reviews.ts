@@ -64,6 +64,20 @@ type ExplanationDependencies = Authorize & {
   readonly whoCan: (question: Question) => readonly string[]
   /** A user with their groups and teams, without a request (D17). */
   readonly callerNamed: (user: string) => Caller
+  /** Runs every check of a token without accepting it; undefined: no issuer is configured. */
+  readonly explainToken: (token: string) => Promise<ExplainedToken> | undefined
+}
+
+type ExplainedToken = {
+  readonly accepted: boolean
+  readonly issuer?: string
+  readonly checks: readonly {
+    readonly check: string
+    readonly rule?: string
+    readonly passed: boolean
+    readonly message?: string
+  }[]
+  readonly caller?: Caller
 }
 
 export const accessExplanationAdmission = (
@@ -71,7 +85,13 @@ export const accessExplanationAdmission = (
 ): Admission<ObjectOf<typeof AccessExplanation>> => ({
   answer: async (next, { caller, warn }) => {
     const { explain, whoCan, callerNamed } = dependencies
-    const { user, whoCan: wantsSubjects } = next.spec ?? {}
+    const { user, whoCan: wantsSubjects, token } = next.spec ?? {}
+    if (token !== undefined) {
+      mustDelegate(caller, dependencies)
+      // The response must not repeat the token.
+      const { spec: _, ...rest } = next
+      return { ...rest, status: { token: shownToken(await (dependencies.explainToken(token) ?? noIssuers)) } }
+    }
     const requested = question(next.spec ?? {})
     const isOther = user !== undefined && user !== '' && user !== caller.username
     if (wantsSubjects || isOther) mustDelegate(caller, dependencies)
@@ -84,6 +104,38 @@ export const accessExplanationAdmission = (
     }
   },
 })
+
+const noIssuers: ExplainedToken = {
+  accepted: false,
+  checks: [
+    {
+      check: 'issuer',
+      passed: false,
+      message: 'no issuers are configured on this server; add an entry to jwt in the file of --auth-config',
+    },
+  ],
+}
+
+type ShownToken = NonNullable<NonNullable<ObjectOf<typeof AccessExplanation>['status']>['token']>
+
+function shownToken({ accepted, issuer, checks, caller }: ExplainedToken): ShownToken {
+  return {
+    accepted,
+    ...(issuer === undefined ? {} : { issuer }),
+    checks: checks.map(({ check, ...verdict }) => ({ name: check, ...verdict })),
+    ...(caller ? shownUser(caller) : {}),
+  }
+}
+
+function shownUser({ username, uid, groups, extra = {}, scope }: Caller): ShownToken {
+  return {
+    user: username,
+    ...(uid === undefined ? {} : { uid }),
+    groups: [...groups],
+    extra: extraOf(extra),
+    ...(scope ? { scope: scope as ShownToken['scope'] } : {}),
+  }
+}
 
 /** Reviews about others require an extra permission (D27). */
 function mustDelegate(caller: Caller, { authorize }: Authorize): void {

@@ -100,6 +100,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     whoCan: question => explainer.whoCan(question),
     permissionsOf: team => explainer.permissionsOf(team),
     callerNamed: user => explainer.callerNamed(user),
+    explainToken: token => (machineTokens?.issuers().length ? machineTokens.explain(token) : undefined),
     callerOf: owner => explainer.callerOf(owner),
     teamUid: name => teams.uidOf(name),
     teamsWithUsername: username => teams.withUsername(username),

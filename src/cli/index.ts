@@ -76,6 +76,7 @@ export const commands: readonly Row[] = [
     row('can-i', questions, 'canI'),
     row('why', questions, 'why'),
     row('who-can', questions, 'whoCan'),
+    row('auth explain-token', () => import('./access/explain-token.ts'), 'explainToken'),
   ]),
   ...about('Objects of any kind', [
     row('get', objects, 'get'),

@@ -1,10 +1,11 @@
 // Reviews about other users: token reviews, access reviews and explanations (D2, D27).
 // Never stored.
 
-import { required } from '../api/errors.ts'
+import { invalidValue, required } from '../api/errors.ts'
 import { defineKind } from '../api/kind.ts'
 import { flag, list, mapOf, struct, text } from '../api/schema.ts'
 import { attributes, checkAttributes, review, userInfo } from './self-reviews.ts'
+import { scope } from './shared-schema.ts'
 
 export const TokenReview = defineKind({
   ...review,
@@ -62,17 +63,38 @@ export const SubjectAccessReview = defineKind({
   },
 })
 
+const tokenCheck = struct('One check of a token.', {
+  name: text('Name of the check, such as signature or claimValidationRules[0].'),
+  rule: text('Expression or claim of the rule.'),
+  passed: flag('Whether the token passed the check.'),
+  message: text('Why the token failed the check.'),
+})
+
+const tokenExplanation = struct('The explanation of a token. The server has not accepted it.', {
+  accepted: flag('Whether the server would accept the token.'),
+  issuer: text('Name of the entry of auth.yaml that the token belongs to.'),
+  checks: list(tokenCheck, 'All checks, in their order. A check that needs a failed one is missing.'),
+  user: text('The user that the claims give, also if a check failed.'),
+  uid: text('Unique identifier of the user.'),
+  groups: list(text(''), 'Groups of the user, with those of teams.'),
+  extra: mapOf(list(text(''), ''), 'Additional attributes of the user.'),
+  scope,
+})
+
 export const AccessExplanation = defineKind({
   ...review,
   group: 'management.platform.sh',
   kind: 'AccessExplanation',
   plural: 'accessexplanations',
+  writeOnly: ['spec.token'],
   singular: 'accessexplanation',
-  description: 'AccessExplanation explains why a request is allowed or denied, or lists the users who may make it.',
+  description:
+    'AccessExplanation explains why a request is allowed or denied, lists the users who may make it, or explains a token of an external issuer.',
   spec: struct('The request to review.', {
     ...attributes,
     user: text('The user to check. Defaults to the caller.'),
     whoCan: flag('List the users who may do it instead.'),
+    token: text('Explain this token of an external issuer instead. It is never returned. No other field may be set.'),
   }),
   status: struct('Result of the review.', {
     allowed: flag('Whether it is allowed.'),
@@ -80,8 +102,16 @@ export const AccessExplanation = defineKind({
     steps: list(text(''), 'Steps of the decision, from the key to the rule.'),
     nearMisses: list(text(''), 'Rules that almost allow it.'),
     who: list(text(''), 'Users who may do it.'),
+    token: tokenExplanation,
   }),
-  validate: next => checkAttributes(next.spec),
+  validate: ({ spec }) => {
+    const { token, ...others } = spec ?? {}
+    if (token === undefined) return checkAttributes(spec)
+    // The message must not repeat the token.
+    return Object.values(others).some(Boolean)
+      ? [invalidValue('spec.token', null, 'must be the only field of spec')]
+      : []
+  },
   sample: {
     apiVersion: 'management.platform.sh/v1',
     kind: 'AccessExplanation',

@@ -122,6 +122,7 @@ export async function buildApiServer(
     whoCan: () => [],
     permissionsOf: () => ({ members: [], permissions: [] }),
     callerNamed: user => ({ username: user, groups: [] }),
+    explainToken: () => undefined,
     callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
     teamUid: name => `uid-of-${name}`,
     teamsWithUsername: () => [],

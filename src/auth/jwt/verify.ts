@@ -141,9 +141,11 @@ function checkAudience({ aud }: JsonObject, { audiences, name }: TokenSource['co
   throw rejected(`the token has none of the audiences that are configured for issuer ${name}`)
 }
 
+const noExpiry = 'the token has no expiry (exp)'
+
 function checkTimes({ exp, nbf = 0, iat = 0 }: JsonObject, _: TokenSource['config'], now: number): void {
   const seconds = now / 1000
-  if (typeof exp !== 'number') throw rejected('the token has no expiry (exp)')
+  if (typeof exp !== 'number') throw rejected(noExpiry)
   if (typeof nbf !== 'number' || typeof iat !== 'number') throw rejected('nbf and iat of the token must be numbers')
   if (exp + leeway <= seconds) throw rejected('the token has expired')
   if (Math.max(nbf, iat) - leeway > seconds)
@@ -156,8 +158,9 @@ function checkLifetime(
   { name, maxTokenLifetime = Number.POSITIVE_INFINITY }: TokenSource['config'],
   now: number,
 ): void {
+  if (typeof exp !== 'number') throw rejected(noExpiry)
   const issued = typeof iat === 'number' ? iat : now / 1000
-  if (Number(exp) - issued <= maxTokenLifetime) return
+  if (exp - issued <= maxTokenLifetime) return
   throw rejected(
     `the lifetime of the token is longer than ${shortDuration(maxTokenLifetime)}; request a shorter one, or set maxTokenLifetime of issuer ${name}`,
   )
