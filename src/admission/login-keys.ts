@@ -44,7 +44,7 @@ function isSameExceptDisabled(next: KeyWrite['next'], old: KeyWrite['next']): bo
   return isDeepStrictEqual(after, before) && isDeepStrictEqual(ownMetadata(next), ownMetadata(old))
 }
 
-/** The server keeps its notes in the same fields, and must always find room for them. */
+/** The server keeps its own annotations in the same fields. They share one size limit. */
 const ownMetadata = ({ metadata: { labels, annotations, finalizers, ownerReferences } }: KeyWrite['next']) => ({
   labels: labels ?? {},
   annotations: annotations ?? {},
