@@ -48,6 +48,8 @@ export type ApiServer = {
   readonly renewals: () => Iterable<number>
   /** The keys of deleted Users with this username (D63). */
   readonly leftOverKeys: (username: string) => readonly AccessKey[]
+  /** Whether the User with this username is disabled or being deleted. */
+  readonly isUserDisabled: (username: string) => boolean
   /** Names of the teams of a user. */
   readonly teamsOf: (username: string) => readonly string[]
   /** Whether a key that has not ended depends on the sign-in with this uid (D66). */

@@ -265,6 +265,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
       [...keyIndex.ofUser(username)].filter(
         key => users.isLeftOver(key) || (key.idle !== undefined && !key.deleting && users.isDisabled(username)),
       ),
+    isUserDisabled: users.isDisabled,
     teamsOf: username => explainer.callerNamed(username).groups.flatMap(group => teamOfGroup(group) ?? []),
     touchKeys: accessKeys.touchKeys,
     renewals: renewalsWith({ keyIndex, lastActivity, isLive }),

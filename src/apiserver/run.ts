@@ -19,11 +19,13 @@ import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
+import { openAdminSocket } from './admin-socket.ts'
 import { startBackgroundLoops } from './background-loops.ts'
 import { createAdminKey, isAdminKeyUnread } from './bootstrap-admin.ts'
 import { buildApiServer } from './build.ts'
 import { openCertificate } from './certificate.ts'
 import { checkPermission, keyRingIn, openDirectory, reachable, requireCompleteCa } from './data-directory.ts'
+import { openEmergencyKeys } from './emergency-key.ts'
 import { alarmOf, checkKeyRing, startReencryption } from './encryption.ts'
 import { printFirstRun } from './first-run.ts'
 import { listen } from './listeners.ts'
@@ -203,6 +205,16 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
+  const issue = openEmergencyKeys({
+    apiServer,
+    audit,
+    refuseUnaudited: settings['audit.refuseWrites'],
+    maxKeyTTL: settings['auth.maxKeyTTL'],
+    metrics,
+    log,
+    now,
+  })
+  const closeAdminSocket = await openAdminSocket({ directory, issue, log })
   const stopped = waitForShutdown() // before the ready line, because a supervisor may send a signal right after it
   printFirstRun({
     directory,
@@ -222,7 +234,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
   gateway?.endStreams()
-  await Promise.all(listeners.map(listener => listener.close(drainWithin)))
+  await Promise.all([closeAdminSocket(), ...listeners.map(listener => listener.close(drainWithin))])
   gateway?.stop()
   signIn?.stop()
   await Promise.all([controllers.stop(), sealing.stop()])

@@ -10,6 +10,11 @@ export const commands: readonly Row[] = [
   { subject: 'Server', words: ['serve'], load: async () => (await withSettings()).serve },
   { subject: 'Server', words: ['config', 'check'], load: async () => (await withSettings()).configCheck },
   { subject: 'Server', words: ['admin', 'reset'], load: async () => (await withSettings()).adminReset },
+  {
+    subject: 'Server',
+    words: ['admin', 'emergency-key'],
+    load: async () => (await import('./emergency-key.ts')).emergencyKey,
+  },
   { subject: 'Server', words: ['audit', 'hash'], load: async () => (await withSettings()).auditHash },
   { subject: 'Server', words: ['storage', 'status'], load: async () => (await withSettings()).storageStatus },
   { subject: 'Server', words: ['storage', 'rotate-key'], load: async () => (await withSettings()).storageRotateKey },

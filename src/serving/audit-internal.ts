@@ -7,7 +7,7 @@ import type { Ref } from '../api/object.ts'
 import { pathOf, prefix } from '../api/paths.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import { issuedBy, microTime, userOf } from './audit-event.ts'
-import type { Hash } from './audit-redact.ts'
+import { type Hash, scrub } from './audit-redact.ts'
 
 export type InternalWrite = {
   readonly verb: 'create' | 'update' | 'patch' | 'delete'
@@ -16,6 +16,8 @@ export type InternalWrite = {
   /** The part of the server that writes. */
   readonly manager: string
   readonly document: Document | undefined
+  /** Further annotations of the event. */
+  readonly noted?: { readonly [name: string]: string }
 }
 
 /** The same verbs; the audit log records each successful write. Failures are retried and not recorded. */
@@ -53,7 +55,8 @@ export const questionOf = ({ verb, kind, ref }: InternalWrite): Question => ({
   target: { group: kind.group, resource: kind.plural, ...ref },
 })
 
-export function internalEvent({ verb, kind, ref, manager, document }: InternalWrite, at: number, hash: Hash): object {
+export function internalEvent(write: InternalWrite, at: number, hash: Hash): object {
+  const { verb, kind, ref, manager, document, noted = {} } = write
   const code = verb === 'create' ? 201 : 200
   return {
     kind: 'Event',
@@ -79,6 +82,7 @@ export function internalEvent({ verb, kind, ref, manager, document }: InternalWr
     annotations: {
       'authorization.k8s.io/decision': 'allow',
       'authorization.k8s.io/reason': 'the server itself',
+      ...Object.fromEntries(Object.entries(noted).map(([name, text]) => [name, scrub(text, hash)])),
       ...issuedBy(document, hash),
     },
   }
