@@ -37,6 +37,7 @@ const oidcProvider = struct('If the token is a refresh token, information about 
   nonce: text('Nonce of the login.'),
   redirectUri: text('Redirect URI of the login.'),
   scopes: text('Requested scopes.'),
+  connector: text('Name of the connector the key was created from.'),
 })
 
 const spec = struct(
