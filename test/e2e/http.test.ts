@@ -577,8 +577,8 @@ describe('HTTP', { timeout: 120_000 }, () => {
 
   test('an object with a grace period is deleted when it ends (D10)', async () => {
     await post(teams, { metadata: { name: 'going' } })
-    const going = await wire(`${teams}/going?gracePeriodSeconds=1`, { method: 'DELETE' })
-    assert.equal(going.json.metadata.deletionGracePeriodSeconds, 1)
+    const going = await wire(`${teams}/going?gracePeriodSeconds=2`, { method: 'DELETE' })
+    assert.equal(going.json.metadata.deletionGracePeriodSeconds, 2)
     assert.equal((await wire(`${teams}/going`)).code, 200)
     await eventually('it is gone', async () => (await wire(`${teams}/going`)).code === 404)
   })
