@@ -113,7 +113,7 @@ export const costBugs: {
     edits: [
       edit(
         'auth/authz/explain.ts',
-        'key.groups.flatMap(group => positions.get(group) ?? [])',
+        'keyIndex.groupsOf(key).flatMap(group => positions.get(group) ?? [])',
         '(team?.groups ?? []).flatMap((group, index) => (isLive(key) && key.groups.includes(group) ? [index] : []))',
       ),
     ],
