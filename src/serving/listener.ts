@@ -156,11 +156,17 @@ const buffering =
     const { socket } = request
     if (request.httpVersionMajor < 2) {
       trackResponse(socket, response)
-      if ('encrypted' in socket && socket.isPaused()) socket.on('data', ignore).off('data', ignore)
+      if ('encrypted' in socket && socket.isPaused()) readThroughBuffer(socket)
     }
     handle(request, response)
   }
 const ignore = () => {}
+
+function readThroughBuffer(socket: Socket): void {
+  socket.on('data', ignore).off('data', ignore)
+  // While the parser read directly, the stream waited for data. The empty push ends that; else the socket is never read again.
+  socket.push('')
+}
 
 /** While earlier responses are not written yet (no socket), Node would put the 100 into the middle of one. The 100 is optional. */
 const continuing =
