@@ -4,6 +4,7 @@ import type { Admitted, RequestContext } from '../api/admission.ts'
 import { type FieldError, invalid, isEnough, permissionsChanged } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
+import { pause } from '../api/time-slices.ts'
 import type { Context } from './context.ts'
 import { checkMetadata, checkMetadataChange, uniqueOwners } from './metadata.ts'
 import { redactLastApplied } from './object-codec.ts'
@@ -53,7 +54,10 @@ export async function withCurrentPermissions<T>(
   throw permissionsChanged()
 }
 
+/** Pauses between the checks if they take long. */
 async function runChecks(ctx: Context, { kind, next, old, errors, request }: Input): Promise<Admitted> {
+  const afterDecoding = pause()
+  if (afterDecoding) await afterDecoding
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
   // Validation of the kind expects an object that matches the schema.
   const shaped = errors.length === 0
@@ -69,7 +73,11 @@ async function runChecks(ctx: Context, { kind, next, old, errors, request }: Inp
   if (all.length === 0) all.push(...checkOwnerChange(ctx, kind, prepared, old))
   if (all.length) throw invalid(kind, prepared.metadata.name ?? '', all)
   const assigned = kind.assign ? kind.assign(prepared, old, request.caller) : prepared
+  const afterValidation = pause()
+  if (afterValidation) await afterValidation
   const gated = await ctx.gate.admit({ kind, next: assigned, old, request })
+  const afterGate = pause()
+  if (afterGate) await afterGate
   const own = ctx.admissions.get(kind)?.admit
   const admitted: Admitted = own ? await own(gated, old, request) : { object: gated }
   return { ...admitted, object: redactLastApplied(kind, admitted.object) }
