@@ -3,19 +3,9 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { badRequest } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
-import type { Exchange, Query } from '../../serving/exchange.ts'
-import {
-  machineName,
-  note,
-  type Route,
-  requireSession,
-  type SignedInCaller,
-  type SignInContext,
-  SignInError,
-  secret,
-  sessionOf,
-  shownAddress,
-} from './context.ts'
+import type { Query } from '../../serving/exchange.ts'
+import { checkConfirmation, confirmationFields, deviceKey, withSession } from './confirmation.ts'
+import { machineName, note, type Route, requireSession, type SignedInCaller, secret, shownAddress } from './context.ts'
 import { html } from './html.ts'
 import { json, page, redirect } from './page.ts'
 import { readFields, readForm } from './read-form.ts'
@@ -35,50 +25,11 @@ function wantedOf(query: Query | URLSearchParams): Wanted {
   return { port: Number(port), state, challenge, machine: machineName(query.get('machine')) }
 }
 
-/** Binds the confirmation to the session and to what the page showed. */
-const tokenOf = (context: SignInContext, { caller }: SignedInCaller, wanted: object) =>
-  context.seal('confirm', JSON.stringify({ key: caller.keyUid, wanted, until: context.now() + codeFor * 1000 }))
-
-export function checkToken(context: SignInContext, { caller }: SignedInCaller, sealed: string, wanted: object): void {
-  const text = context.unseal('confirm', sealed)
-  const token = text === undefined ? undefined : (JSON.parse(text) as { key: string; wanted: object; until: number })
-  if (
-    token === undefined ||
-    token.key !== caller.keyUid ||
-    token.until <= context.now() ||
-    JSON.stringify(token.wanted) !== JSON.stringify(wanted)
-  )
-    throw new SignInError(403, {
-      reason: 'StaleConfirmation',
-      title: 'The confirmation has expired',
-      advice: 'It is valid for two minutes, and only in the session that it was shown in. Start again.',
-    })
-}
-
-/** Signs in at a provider first if there is no session, or only that of an access key, and comes back. */
-export async function withSession(
-  context: SignInContext,
-  exchange: Exchange,
-  show: (session: SignedInCaller) => ReturnType<Route>,
-): Promise<Awaited<ReturnType<Route>>> {
-  const session = await sessionOf(context, exchange)
-  if (session && context.sessions.isDerivable(session.caller.keyUid)) return show(session)
-  const { query, path } = exchange
-  const provider = query.get('provider')
-  const back = `return=${encodeURIComponent(`${path}?${query}`)}`
-  const hint = query.get('hint')
-  if (!provider) return redirect(`login?${back}`)
-  return redirect(`login/${encodeURIComponent(provider)}?${back}${hint ? `&hint=${encodeURIComponent(hint)}` : ''}`)
-}
-
 const question = html`<p>The command line of this machine asks to act as you.</p>`
 const warning = html`<p class="warn">Confirm only if you started <code>platform login</code> yourself, just now.</p>`
 
 const facts = ({ caller }: SignedInCaller, { machine }: Wanted, address: string) =>
   html`<dl><dt>You</dt><dd>${caller.username}</dd><dt>Machine</dt><dd>${machine}</dd><dt>Address</dt><dd>${address}</dd></dl>`
-
-const hidden = (fields: { readonly [name: string]: string | number }) =>
-  Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
 
 export const cliRoute: Route = (context, exchange) => {
   const wanted = wantedOf(exchange.query)
@@ -86,7 +37,7 @@ export const cliRoute: Route = (context, exchange) => {
     page({
       title: 'Sign in the command line?',
       body: html`${question}${facts(session, wanted, shownAddress(context, exchange))}${warning}
-<form method="post" action="cli" class="stack">${hidden({ ...wanted, token: tokenOf(context, session, wanted) })}
+<form method="post" action="cli" class="stack">${confirmationFields(context, session, wanted)}
 <button>Sign in</button><a class="button plain" href="session">Cancel</a></form>`,
       formTargets: [`http://127.0.0.1:${wanted.port}`],
     }),
@@ -97,7 +48,7 @@ export const confirmCliRoute: Route = async (context, exchange) => {
   const session = await requireSession(context, exchange)
   const form = await readForm(exchange)
   const wanted = wantedOf(form)
-  checkToken(context, session, form.get('token') ?? '', wanted)
+  checkConfirmation(context, session, form, wanted)
   const code = secret(context)
   const data: JsonObject = { keyUid: session.caller.keyUid ?? '', challenge: wanted.challenge, machine: wanted.machine }
   await context.states.put('cli', code, { data, ttl: codeFor, max: maxCodes })
@@ -115,18 +66,4 @@ export const cliTokenRoute: Route = async (context, exchange) => {
   if (!data || expected.length !== challenge.length || !timingSafeEqual(challenge, expected))
     return json(400, { error: 'invalid_grant', error_description: 'the code is unknown, expired or was used already' })
   return json(200, await deviceKey(context, exchange, data))
-}
-
-/** The key of another device, made with the session that confirmed it. */
-export async function deviceKey(context: SignInContext, exchange: Exchange, data: JsonObject): Promise<JsonObject> {
-  const machine = machineName(String(data['machine']))
-  const session = await context.sessions.derive(String(data['keyUid']), machine)
-  context.report('device', 'Success')
-  note(exchange, { user: session.username, machine, result: 'Success' })
-  return {
-    key: session.secret,
-    name: session.name,
-    user: session.username,
-    expires: new Date(session.expires).toISOString(),
-  }
 }

@@ -2,7 +2,7 @@
 
 import { tooManyRequests } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
-import { checkToken, deviceKey, withSession } from './cli.ts'
+import { checkConfirmation, confirmationFields, deviceKey, withSession } from './confirmation.ts'
 import {
   addressOf,
   machineName,
@@ -81,16 +81,11 @@ export const deviceRoute: Route = (context, exchange) =>
 <button>Continue</button></form>`,
       })
     const { userCode, data } = found(context, exchange, session, typed)
-    const token = context.seal(
-      'confirm',
-      JSON.stringify({ key: session.caller.keyUid, wanted: { userCode }, until: context.now() + 120_000 }),
-    )
     return page({
       title: 'Sign in this machine?',
       body: html`<dl><dt>You</dt><dd>${session.caller.username}</dd><dt>Machine</dt><dd>${String(data['machine'])}</dd>
 <dt>Address</dt><dd>${String(data['address'])}</dd><dt>Code</dt><dd>${userCode}</dd></dl>${warning}
-<form method="post" action="device" class="stack"><input type="hidden" name="user_code" value="${userCode}">
-<input type="hidden" name="token" value="${token}">
+<form method="post" action="device" class="stack">${confirmationFields(context, session, { user_code: userCode })}
 <button name="decision" value="approve">Sign in</button><button class="plain" name="decision" value="deny">Deny</button></form>`,
     })
   })
@@ -115,7 +110,7 @@ export const decideDeviceRoute: Route = async (context, exchange) => {
   const session = await requireSession(context, exchange)
   const form = await readForm(exchange)
   const { userCode, data } = found(context, exchange, session, form.get('user_code') ?? '')
-  checkToken(context, session, form.get('token') ?? '', { userCode })
+  checkConfirmation(context, session, form, { user_code: userCode })
   const isApproved = form.get('decision') === 'approve'
   const next = {
     ...data,
