@@ -94,6 +94,14 @@ export const undecryptable = (of: Named, name: string, message: string) =>
 export const isUndecryptable = (error: unknown): error is ApiError =>
   error instanceof ApiError && error.status.details?.causes?.[0]?.reason === broken
 const broken = 'SealBroken'
+/** For `catch`: the object does not exist. Throws any other error again. */
+export function ignoreNotFound(error: unknown): undefined {
+  if (!(error instanceof ApiError) || error.code !== 404) throw error
+}
+/** For `catch`: another writer deleted or changed the object first. Throws any other error again. */
+export function ignoreConflict(error: unknown): undefined {
+  if (!(error instanceof ApiError) || error.code !== 409) return ignoreNotFound(error)
+}
 export const unavailable = (message: string) =>
   new ApiError(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds: 1 } })
 export const timedOut = () =>

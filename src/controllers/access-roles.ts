@@ -1,7 +1,7 @@
 // Generates roles and bindings for `access` entries and the cluster roles of teams, and restores them (D26).
 // They are informational: the authorizer reads the object itself, so they grant nothing. They are deleted with their object.
 
-import { isUndecryptable } from '../api/errors.ts'
+import { ignoreNotFound, isUndecryptable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { Document, Resources } from '../api/resources.ts'
@@ -11,7 +11,7 @@ import { mirrorLabel } from '../kinds/rbac.ts'
 import { latin1, mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 import { generatedKinds, type Owner, planRoles, type Write } from './role-plan.ts'
-import { notThere, writeConditions, writeFirstConditions } from './write-conditions.ts'
+import { writeConditions, writeFirstConditions } from './write-conditions.ts'
 
 export type AccessRolesOptions = {
   readonly resources: Resources
@@ -204,7 +204,7 @@ type State = { readonly object: Resource; readonly isCurrent: (other: Resource) 
 
 /** undefined: the object does not exist, or the garbage collector deletes its roles. */
 async function stateOf(resources: Resources, { kind, ref }: Owner): Promise<State | undefined> {
-  const object = await resources.get(kind, ref).then(document => document.object, notThere)
+  const object = await resources.get(kind, ref).then(document => document.object, ignoreNotFound)
   if (!object || object.metadata.deletionTimestamp) return undefined
   const source = generatedFrom(object.spec)
   const isCurrent = (other: Resource) =>

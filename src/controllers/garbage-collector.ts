@@ -1,7 +1,7 @@
 // The garbage collector: dependents follow their owners (D11), foreground and orphan deletions come to an end, and
 // objects whose grace period is over are removed (D10).
 
-import { isUndecryptable } from '../api/errors.ts'
+import { ignoreNotFound, isUndecryptable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { JsonObject, OwnerReference, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
@@ -146,7 +146,7 @@ async function finish(state: Reasons, node: Node, deletionTimestamp: string): Pr
     if (left > 0) return Math.min(left, day)
     await state.resources
       .delete(node.kind, node.ref, { gracePeriodSeconds: 0, preconditions: { uid: node.uid } })
-      .catch(ignoreGone)
+      .catch(ignoreNotFound)
   }
   return undefined
 }
@@ -171,7 +171,7 @@ async function collect(state: Reasons, known: Node, going?: string): Promise<voi
     ? {}
     : ({ propagationPolicy } as const)
   const preconditions = { uid: node.uid, resourceVersion: node.resourceVersion ?? '' }
-  await state.resources.delete(node.kind, node.ref, { ...policy, preconditions }).catch(ignoreGone)
+  await state.resources.delete(node.kind, node.ref, { ...policy, preconditions }).catch(ignoreNotFound)
 }
 
 /** Only kinds served here can be missed; an owner in another namespace cannot be one. */
@@ -191,7 +191,7 @@ async function current(state: Reasons, { kind, ref, uid }: Node): Promise<Node |
 }
 
 async function load(state: Reasons, kind: Kind, ref: Ref): Promise<Node | undefined> {
-  const document = await state.resources.get(kind, ref).catch(ignoreGone)
+  const document = await state.resources.get(kind, ref).catch(ignoreNotFound)
   return document && nodeOf(kind, document.object)
 }
 
@@ -210,7 +210,7 @@ async function unlock(state: Reasons, node: Node, finalizer: string): Promise<vo
     const preconditions = { uid: node.uid, resourceVersion: node.resourceVersion ?? '' }
     return state.resources
       .delete(node.kind, node.ref, { propagationPolicy: 'Background', preconditions })
-      .then(() => {}, ignoreGone)
+      .then(() => {}, ignoreNotFound)
   })
 }
 
@@ -219,10 +219,5 @@ async function change(state: Reasons, { kind, ref, resourceVersion = '' }: Node,
   const body = { metadata: { ...metadata, resourceVersion } }
   await state.resources
     .patch(kind, ref, { type: 'merge', body }, { fieldManager: 'garbage-collector' })
-    .catch(ignoreGone)
-}
-
-/** A missing object needs no work. A conflict rejects, so that the queue retries. */
-function ignoreGone(error: { code?: number }): undefined {
-  if (error.code !== 404) throw error
+    .catch(ignoreNotFound)
 }

@@ -2,7 +2,7 @@
 
 import type { Caller } from '../api/caller.ts'
 import { canonical } from '../api/codec.ts'
-import { ApiError, isUndecryptable } from '../api/errors.ts'
+import { ApiError, ignoreNotFound, isUndecryptable } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
 import { type Json, type JsonObject, type Ref, type Resource, timestamp } from '../api/object.ts'
 import type { Affects } from '../api/permissions.ts'
@@ -165,7 +165,7 @@ function followingOf(object: Resource): Following {
 /** Reads both sides, writes the data if it differs, and says how it stands. */
 async function sync(options: ProjectSecretOptions, ref: Ref): Promise<void> {
   const { opened, removeStale, now } = options
-  const secret = await opened.get(ProjectSecret, ref).then(({ object }) => object, notThere)
+  const secret = await opened.get(ProjectSecret, ref).then(({ object }) => object, ignoreNotFound)
   if (!secret || secret.metadata.deletionTimestamp) return
   const source = sourceOf(secret)
   if (!source) return writeCondition(opened, secret, { outcome: undefined, now: now() })
@@ -191,7 +191,7 @@ async function evaluate(options: ProjectSecretOptions, secret: Resource, source:
     return { reason, message: `${described} does not exist, or the owner, ${printOwner(owner)}, may not get it` }
   const found = await options.opened
     .get(SharedSecret, source)
-    .then(({ object }) => object, notThere)
+    .then(({ object }) => object, ignoreNotFound)
     .catch(unreadable)
   if (found instanceof ApiError) return { reason: 'SourceUnreadable', message: found.message }
   if (!found) return { reason: 'SourceNotFound', message: `${described} does not exist` }
@@ -239,10 +239,6 @@ const finding = ({ data, reason, message }: Outcome): Finding =>
   data === undefined
     ? { type: 'Synced', status: 'False', severity: 'Error', reason, message }
     : { type: 'Synced', status: 'True', reason, message }
-
-function notThere(error: { code?: number }): undefined {
-  if (error.code !== 404) throw error
-}
 
 /** The stored file was damaged. The condition says so, and the copy is checked again after the source changes. */
 function unreadable(error: unknown): ApiError {

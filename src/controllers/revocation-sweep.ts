@@ -1,5 +1,6 @@
 // Deletes TokenRevocations that concern nothing any more (D33): no token from before can be alive, or one about all keys of an owner covers it.
 
+import { ignoreConflict } from '../api/errors.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { ownerLabel, ownerRevocationName } from '../kinds/merged-revocation.ts'
@@ -53,7 +54,7 @@ export function startRevocationSweep({ resources, now, failed }: RevocationSweep
       if (left > 0 && !isCovered(one)) return left
       // One that was merged since stays: it has another version.
       const preconditions = { resourceVersion: one.resourceVersion }
-      await resources.delete(TokenRevocation, { namespace: '', name }, { preconditions }).catch(gone)
+      await resources.delete(TokenRevocation, { namespace: '', name }, { preconditions }).catch(ignoreConflict)
       return undefined
     },
     failed: (name, error) => failed(`sweeping revocation ${name}`, error),
@@ -94,8 +95,4 @@ function read({ metadata, spec = {} }: Resource): Revocation {
     tokensOnly: tokensOnly === true,
     owner: isAboutKey ? metadata.labels?.[ownerLabel] : undefined,
   }
-}
-
-function gone(error: { code?: number }): undefined {
-  if (error.code !== 404 && error.code !== 409) throw error
 }

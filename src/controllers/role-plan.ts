@@ -1,13 +1,13 @@
 // Plans the writes that make the generated roles and bindings of an object match its access entries (D26).
 
 import { canonical } from '../api/codec.ts'
+import { ignoreNotFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, Ref, Resource } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { forEachInSlices } from '../api/time-slices.ts'
 import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
 import { type Generated, generatedFor } from './generated-roles.ts'
-import { notThere } from './write-conditions.ts'
 
 export type Owner = { readonly kind: Kind; readonly ref: Ref }
 export type Write = () => Promise<unknown>
@@ -30,7 +30,7 @@ export async function planRoles(
   for (const { kind: own, object } of generatedFor(kind, owner)) {
     const { name } = object.metadata
     if (stored.get(own)?.has(name)) continue
-    const other = await resources.get(own, { namespace: ref.namespace, name }).then(one => one.object, notThere)
+    const other = await resources.get(own, { namespace: ref.namespace, name }).then(one => one.object, ignoreNotFound)
     if (other?.metadata.labels?.[mirrorLabel] !== undefined) return undefined
     if (other) taken.add(name)
   }

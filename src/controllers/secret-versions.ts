@@ -1,5 +1,6 @@
 // Keeps the history of secrets within its bounds (D35): so many versions, for so many days, and none of a secret that is gone.
 
+import { ignoreNotFound } from '../api/errors.ts'
 import { type Ref, type Resource, timestamp } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
@@ -44,7 +45,7 @@ export function startSecretVersions({ resources, max, days, now, gone, failed }:
       if (!newest) return undefined
       const isGone = !(await isThere(resources, newest))
       const isOver = ({ since }: Kept, index: number) => isGone || index >= max || since + days * day <= now()
-      for (const one of kept.filter(isOver)) await resources.delete(SecretVersion, one.ref).catch(notThere)
+      for (const one of kept.filter(isOver)) await resources.delete(SecretVersion, one.ref).catch(ignoreNotFound)
       const oldest = kept.filter((one, index) => !isOver(one, index)).at(-1)
       return oldest && oldest.since + days * day - now()
     },
@@ -108,10 +109,6 @@ function keptOf(object: Resource): Kept {
 async function isThere(resources: Resources, { ref, uid, secret }: Kept): Promise<boolean> {
   const kind = secrets.find(one => one.kind === secret.kind)
   if (!kind) return false
-  const found = await resources.get(kind, { namespace: ref.namespace, name: secret.name ?? '' }).catch(notThere)
+  const found = await resources.get(kind, { namespace: ref.namespace, name: secret.name ?? '' }).catch(ignoreNotFound)
   return found?.object.metadata.uid === uid
-}
-
-function notThere(error: { code?: number }): undefined {
-  if (error.code !== 404) throw error
 }

@@ -1,5 +1,6 @@
 // Makes signing keys in time and removes those that nothing alive was signed with (D31).
 
+import { ignoreConflict } from '../api/errors.ts'
 import { type Json, type Resource, timestamp } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { longestTokenTTL } from '../kinds/direct-cluster-endpoint-token.ts'
@@ -54,7 +55,7 @@ export function startSigningKeys({ resources, now, failed }: SigningKeyOptions):
     for (const [index, key] of begun.entries()) {
       const next = begun[index + 1]
       if (next && next.signsFrom + longestTokenTTL * 1000 + skew <= now())
-        await resources.delete(SigningKey, key.ref, { preconditions: { uid: key.uid } }).catch(gone)
+        await resources.delete(SigningKey, key.ref, { preconditions: { uid: key.uid } }).catch(ignoreConflict)
     }
   }
 
@@ -83,7 +84,3 @@ const read = (object: Resource) => ({
   uid: object.metadata.uid ?? '',
   signsFrom: Date.parse(String(object.spec?.['signsFrom'])),
 })
-
-function gone(error: { code?: number }): undefined {
-  if (error.code !== 404 && error.code !== 409) throw error
-}

@@ -1,6 +1,7 @@
 // Pins references to teams by uid (D61). Writes pin what they name; this controller pins the rest: references that were
 // written before their team was created, and what an earlier version stored without a uid.
 
+import { ignoreNotFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
@@ -93,7 +94,7 @@ async function pin(
   { kind, ref }: Open,
   teamUid: TeamReferencesOptions['teamUid'],
 ): Promise<void> {
-  const object = await resources.get(kind, ref).then(document => document.object, notThere)
+  const object = await resources.get(kind, ref).then(document => document.object, ignoreNotFound)
   if (!object) return
   const uids: { [team: string]: string } = { ...teamUidsOf(object) }
   for (const team of openTeams(kind, object)) {
@@ -106,8 +107,4 @@ async function pin(
   // Of this very version: after a change of the object the informer comes back with it.
   const body = { metadata: { resourceVersion, annotations: { [teamUidsAnnotation]: value } } }
   await resources.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'team-references' })
-}
-
-function notThere(error: { code?: number }): undefined {
-  if (error.code !== 404) throw error
 }

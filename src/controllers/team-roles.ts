@@ -1,5 +1,6 @@
 // Keeps the condition RolesResolved of teams current when cluster roles are created or deleted (D23).
 
+import { ignoreNotFound } from '../api/errors.ts'
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { rolesResolved } from '../kinds/object-conditions.ts'
@@ -7,7 +8,7 @@ import { ClusterRole } from '../kinds/rbac.ts'
 import { Team } from '../kinds/team.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
-import { missingRolesOf, notThere, writeConditions } from './write-conditions.ts'
+import { missingRolesOf, writeConditions } from './write-conditions.ts'
 
 export type TeamRolesOptions = {
   readonly resources: Resources
@@ -76,7 +77,7 @@ const rolesOf = ({ spec }: Resource): readonly string[] =>
 
 async function reconcile(resources: Resources, name: string, now: () => number): Promise<void> {
   const owner = { kind: Team, ref: { namespace: '', name } }
-  const team = await resources.get(Team, owner.ref).then(({ object }) => object, notThere)
+  const team = await resources.get(Team, owner.ref).then(({ object }) => object, ignoreNotFound)
   if (!team) return
   const findings = [rolesResolved(await missingRolesOf(resources, team))]
   const wanted = JSON.stringify(rolesOf(team))

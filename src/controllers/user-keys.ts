@@ -1,6 +1,6 @@
 // Deletes the access keys of deleted Users, and the sessions of disabled ones (D63). They are invalid from the deletion on, also if the server stops before it deletes them.
 
-import { ApiError } from '../api/errors.ts'
+import { ignoreConflict } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { User } from '../kinds/user.ts'
@@ -23,7 +23,9 @@ export function startUserKeys({ resources, leftOverKeys, failed }: UserKeysOptio
   const loop = startLoop({
     reconcile: async username => {
       for (const { uid, name } of leftOverKeys(username))
-        await resources.delete(OwnedAccessKey, { namespace: '', name }, { preconditions: { uid } }).catch(ignoreGone)
+        await resources
+          .delete(OwnedAccessKey, { namespace: '', name }, { preconditions: { uid } })
+          .catch(ignoreConflict)
       return undefined
     },
     failed: (username, error) => failed(`deleting the access keys of user ${username}`, error),
@@ -57,8 +59,4 @@ export function startUserKeys({ resources, leftOverKeys, failed }: UserKeysOptio
       await loop.stop()
     },
   }
-}
-
-function ignoreGone(error: unknown): void {
-  if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error
 }

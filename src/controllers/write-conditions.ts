@@ -1,6 +1,6 @@
 // Writes conditions from controllers: only if they change, and only about the state that the controller saw (D23).
 
-import { ApiError } from '../api/errors.ts'
+import { ApiError, ignoreNotFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
@@ -44,7 +44,7 @@ function isNoted(object: Resource, { type, status, reason, message }: Finding): 
 export async function missingRolesOf(resources: Resources, team: Resource): Promise<readonly string[]> {
   const missing: string[] = []
   for (const { name = '' } of (team.spec?.['clusterRoles'] ?? []) as readonly { readonly name?: string }[]) {
-    const role = await resources.get(ClusterRole, { namespace: '', name }).then(({ object }) => object, notThere)
+    const role = await resources.get(ClusterRole, { namespace: '', name }).then(({ object }) => object, ignoreNotFound)
     const isThere = role && !role.metadata.deletionTimestamp && role.metadata.labels?.[mirrorLabel] === undefined
     if (!isThere) missing.push(name)
   }
@@ -59,7 +59,7 @@ export async function rewriteStatus(
   change: (object: Resource) => Promise<Resource | undefined>,
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const object = await resources.get(kind, ref).then(document => document.object, notThere)
+    const object = await resources.get(kind, ref).then(document => document.object, ignoreNotFound)
     const next = object && !object.metadata.deletionTimestamp ? await change(object) : undefined
     if (!next) return
     const { resourceVersion = '' } = next.metadata
@@ -72,8 +72,4 @@ export async function rewriteStatus(
       if (!(error instanceof ApiError) || error.code !== 409 || attempt === maxAttempts) throw error
     }
   }
-}
-
-export function notThere(error: { code?: number }): undefined {
-  if (error.code !== 404) throw error
 }

@@ -1,6 +1,7 @@
 // Repairs the built-in roles and bindings when the server starts (D27).
 
 import { canonical } from '../../api/codec.ts'
+import { ignoreNotFound } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
@@ -35,13 +36,7 @@ export async function repairBuiltIns(internalClient: Resources, adminGroups: rea
 /** The binding of the setting auth.adminGroups. */
 async function repairAdminGroups(internalClient: Resources, groups: readonly string[]): Promise<void> {
   const ref = { namespace: '', name: adminGroupsBinding }
-  if (groups.length === 0)
-    return internalClient.delete(ClusterRoleBinding, ref).then(
-      () => {},
-      error => {
-        if ((error as { code?: number }).code !== 404) throw error
-      },
-    )
+  if (groups.length === 0) return internalClient.delete(ClusterRoleBinding, ref).then(() => {}, ignoreNotFound)
   await repair(internalClient, ClusterRoleBinding, {
     metadata: {
       name: adminGroupsBinding,
@@ -60,20 +55,15 @@ type Wanted = JsonObject & {
 /** Rules, subjects, labels and owners become exactly those of the built-in. Other annotations stay. */
 async function repair(internalClient: Resources, kind: Kind, wanted: Wanted): Promise<void> {
   const ref = { namespace: '', name: wanted.metadata.name }
-  const there = await internalClient.get(kind, ref).then(
-    document => document.object as unknown as JsonObject & { readonly metadata: JsonObject },
-    error => {
-      if ((error as { code?: number }).code !== 404) throw error
-    },
-  )
+  const there = await internalClient
+    .get(kind, ref)
+    .then(document => document.object as unknown as JsonObject & { readonly metadata: JsonObject }, ignoreNotFound)
   if (!there) return void (await internalClient.create(kind, '', wanted, { fieldManager: 'platform' }))
   // An earlier version allowed finalizers on built-in roles. One that is being deleted is removed and created again.
   if (there.metadata['deletionTimestamp'] !== undefined) {
     await internalClient.delete(kind, ref, { gracePeriodSeconds: 0 })
     const body = { metadata: { finalizers: null } }
-    await internalClient.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'platform' }).catch(error => {
-      if ((error as { code?: number }).code !== 404) throw error
-    })
+    await internalClient.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'platform' }).catch(ignoreNotFound)
     return void (await internalClient.create(kind, '', wanted, { fieldManager: 'platform' }))
   }
   const { ownerReferences: _, finalizers: __, ...kept } = there.metadata

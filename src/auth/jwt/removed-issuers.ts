@@ -2,7 +2,7 @@
 // The entries are stored, so that a change while the server is stopped counts too.
 
 import type { Companion } from '../../api/admission.ts'
-import { ApiError } from '../../api/errors.ts'
+import { ignoreConflict } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import type { MachineRecord } from '../../kinds/machine-key.ts'
@@ -60,12 +60,7 @@ export function openRemovedIssuers(options: RemovedIssuersOptions): RemovedIssue
 
   /** It would be valid again if the entry came back. */
   const remove = (name: string, uid: string) =>
-    resources.delete(OwnedAccessKey, { namespace: '', name }, { preconditions: { uid } }).then(
-      () => {},
-      error => {
-        if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error
-      },
-    )
+    resources.delete(OwnedAccessKey, { namespace: '', name }, { preconditions: { uid } }).then(() => {}, ignoreConflict)
 
   const update = (): Promise<void> => {
     clearTimeout(timer)

@@ -1,7 +1,7 @@
 // Stores one-time state of sign-in: device codes, codes for the command line, ids of used tokens. Bounded, sealed and shared by replicas.
 
 import { hash } from 'node:crypto'
-import { ApiError, tooManyRequests } from '../../api/errors.ts'
+import { ApiError, ignoreConflict, tooManyRequests } from '../../api/errors.ts'
 import type { JsonObject, Ref, Resource } from '../../api/object.ts'
 import { timestamp } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
@@ -55,7 +55,7 @@ export function openLoginStates({ resources, open, now, failed }: LoginStatesOpt
   const remove = (name: string, preconditions?: { readonly uid: string; readonly resourceVersion: string }) =>
     resources
       .delete(LoginState, { namespace: '', name }, preconditions ? { preconditions } : {})
-      .then(() => true, isLost)
+      .then(() => true, ignoreConflict)
   const sweep = () => {
     const time = now()
     for (const { name, expires } of informer.values()) if (!(expires > time)) remove(name).catch(failed)
@@ -100,7 +100,8 @@ export function openLoginStates({ resources, open, now, failed }: LoginStatesOpt
       const { metadata, spec } = found.stored
       const next = { metadata, spec: { ...spec, data: JSON.stringify(data) } } as unknown as JsonObject
       const ref = { namespace: '', name: metadata.name ?? '' }
-      return resources.update(LoginState, ref, next, { fieldManager: 'platform' }).then(() => true, isLost)
+      const updated = await resources.update(LoginState, ref, next, { fieldManager: 'platform' }).catch(ignoreConflict)
+      return updated !== undefined
     },
     async take(purpose, id) {
       const name = nameOf(purpose, id)
@@ -118,9 +119,3 @@ export function openLoginStates({ resources, open, now, failed }: LoginStatesOpt
 }
 
 const nameOf = (purpose: string, id: string) => `${purpose}-${hash('sha256', id, 'hex')}`
-
-/** Somebody else deleted or changed it. */
-function isLost(error: unknown): false {
-  if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return false
-  throw error
-}

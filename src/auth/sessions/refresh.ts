@@ -1,7 +1,7 @@
 // Asks the provider again for the groups of a signed-in person while the sign-in is in use (D66, D67).
 // One refresh at a time per sign-in, also across replicas: refresh tokens rotate, and using one twice ends the sign-in.
 
-import { ApiError } from '../../api/errors.ts'
+import { ApiError, ignoreConflict } from '../../api/errors.ts'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import { timestamp } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
@@ -160,13 +160,8 @@ async function claim({ open, resources, now }: RefreshOptions, login: AccessKey)
   if (Date.parse(annotations[refreshingAnnotation] ?? '') > now()) return undefined
   const until = timestamp(now() + refreshingFor)
   const metadata = { ...stored.metadata, annotations: { ...annotations, [refreshingAnnotation]: until } }
-  try {
-    await resources.update(OwnedAccessKey, refOf(login), { ...stored, metadata } as unknown as JsonObject, manager)
-    return stored
-  } catch (error) {
-    if (error instanceof ApiError && (error.code === 404 || error.code === 409)) return undefined
-    throw error
-  }
+  const marked = { ...stored, metadata } as unknown as JsonObject
+  return resources.update(OwnedAccessKey, refOf(login), marked, manager).then(() => stored, ignoreConflict)
 }
 
 const manager = { fieldManager: 'platform' }

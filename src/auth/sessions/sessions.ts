@@ -1,7 +1,7 @@
 // Opens and ends the sessions of signed-in people. A session is an access key of type Login (D64).
 
 import { hash } from 'node:crypto'
-import { ApiError, forbiddenPath } from '../../api/errors.ts'
+import { forbiddenPath, ignoreConflict } from '../../api/errors.ts'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { loginAnnotation } from '../../kinds/login-session.ts'
@@ -69,7 +69,7 @@ export function openSessions(options: SessionsOptions): Sessions {
   const remove = (key: AccessKey) =>
     resources
       .delete(OwnedAccessKey, { namespace: '', name: key.name }, { preconditions: { uid: key.uid } })
-      .then(() => {}, ignoreGone)
+      .then(() => {}, ignoreConflict)
 
   const sessionsOf = (username: string) =>
     [...keyIndex.ofUser(username)].filter(({ idle, deleting }) => idle !== undefined && !deleting)
@@ -103,7 +103,7 @@ export function openSessions(options: SessionsOptions): Sessions {
         const body = { metadata, spec: { parent: login.name } }
         await resources
           .patch(OwnedAccessKey, { namespace: '', name }, { type: 'merge', body }, manager)
-          .catch(ignoreGone)
+          .catch(ignoreConflict)
       }
       if (session.suspended !== undefined) await remove(before)
     }
@@ -155,7 +155,3 @@ export function openSessions(options: SessionsOptions): Sessions {
 }
 
 type Person = Pick<SignedIn, 'subject' | 'issuer'> & { readonly username: string }
-
-function ignoreGone(error: unknown): void {
-  if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error
-}
