@@ -104,11 +104,9 @@ suite('attacks on sign-in in the browser', () => {
       assert.doesNotMatch(stage.server.output(), /eyJ/)
     })
 
-  test('a session cookie does not authenticate at other hosts, paths or methods of authentication', async () => {
+  test('a session cookie of another site, or sent twice, does not authenticate', async () => {
     const browser = stage.browser()
     await browser.signIn('ada')
-    const gateway = await browser.call('GET', '/kubernetes/cluster/a/api')
-    assert.ok(gateway.status >= 400)
     const path = `/kubernetes/management${teams}`
     const noSite = await browser.call('POST', path, {
       body: { metadata: { name: 'x' } },
