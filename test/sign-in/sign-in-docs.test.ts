@@ -1,13 +1,18 @@
-// The examples of docs/SIGN-IN.md, with claims as GitHub, GitLab and Kubernetes issue them.
+// The examples of docs/SIGN-IN.md, with claims as GitHub, GitLab and Kubernetes issue them, and its commands, flags and settings.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject } from '../../src/api/object.ts'
+import { flagOf, readSettings, table } from '../../src/apiserver/settings.ts'
 import { loadAuthConfig } from '../../src/auth/jwt/auth-config.ts'
+import { commands } from '../../src/cmd/commands.ts'
+import { type Command, loaded } from '../../src/host/command.ts'
+import { readFlags } from '../../src/host/read-flags.ts'
 import { blocksOf, readDocument } from '../support/docs.ts'
 
 const env = { CORP_CLIENT_SECRET: 'secret' }
-const configs = blocksOf(readDocument('docs/SIGN-IN.md'))
+const document = readDocument('docs/SIGN-IN.md')
+const configs = blocksOf(document)
   .filter(({ how }) => how === 'yaml')
   .map(({ text }) => {
     const config = loadAuthConfig(Buffer.from(text), () => ({ problem: 'no files here' }), env)
@@ -67,4 +72,62 @@ test('people: the username and the groups that match a pattern', () => {
   const person = corp?.map({ sub: '1', preferred_username: 'ada', groups: ['platform-dev', 'mail'] })
   assert.deepEqual([person?.username, person?.groups], ['corp:ada', ['corp:platform-dev']])
   assert.deepEqual(corp?.lifetimes, { refreshAfter: 600, refreshGrace: 3600, idle: 43_200, max: 604_800 })
+})
+
+/** The words of every code span that matches, as a shell splits them. */
+const spans = (pattern: RegExp) =>
+  [...document.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`]+)`/g)]
+    .map(([, text = '']) => text)
+    .filter(text => pattern.test(text))
+    .map(text => [...text.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? ''))
+
+const isServe = ({ words }: Command) => words.join(' ') === 'serve'
+
+/** Throws if the program does not accept the arguments. */
+async function parse(command: Command, args: readonly string[]): Promise<void> {
+  if (isServe(command)) await readSettings(args, {})
+  else readFlags({ ...command, positionals: [{ name: 'ARGUMENT', what: '', optional: true, many: true }] }, args, {})
+}
+
+test('the program accepts every command of the page', async () => {
+  const found = spans(/^platform [a-z]/).map(words => words.slice(1))
+  assert.ok(found.length > 10)
+  for (const words of found) {
+    const rows = commands.filter(row => row.words.every((word, index) => word === words[index]))
+    const row = rows.toSorted((one, other) => other.words.length - one.words.length)[0]
+    assert.ok(row, `platform ${words.join(' ')}`)
+    const command = await loaded(row)
+    const args = words.slice(command.words.length)
+    // Only the name of a command.
+    if (args.length) readFlags(command, args, {})
+  }
+})
+
+test('the program accepts every flag of the page as it is written', async () => {
+  const all = await Promise.all(commands.map(loaded))
+  const own = all.filter(({ words }) => /^(serve|login|logout|admin emergency-key)$/.test(words.join(' ')))
+  assert.equal(own.length, 4)
+  const flagsOf = (command: Command) => (isServe(command) ? Object.keys(table).map(flagOf) : Object.keys(command.flags))
+  const found = spans(/^--[a-z]/)
+  assert.ok(found.length > 15)
+  for (const args of found) {
+    const [flag = '', value] = [...(args[0] ?? '').slice(2).split('='), ...args.slice(1)]
+    const takers = own.filter(command => flagsOf(command).includes(flag))
+    assert.ok(takers.length, `no command has --${flag}`)
+    for (const command of takers) {
+      const isSwitch = command.flags[flag]?.type === 'switch'
+      // Only the name of a flag with a value.
+      if (value === undefined && !isSwitch) continue
+      await parse(command, args)
+    }
+  }
+  assert.equal((await readSettings(['--auth-pasted-keys=false'], {}))['auth.pastedKeys'], false)
+})
+
+test('every setting of the page exists', () => {
+  const found = spans(/^(auth|limits|gateway|token|audit)\.\w+$/)
+    .flat()
+    .filter(name => name !== 'auth.yaml')
+  assert.ok(found.length >= 3)
+  for (const name of found) assert.ok(Object.hasOwn(table, name), name)
 })
