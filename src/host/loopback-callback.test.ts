@@ -26,6 +26,21 @@ test('only the first callback is taken, and it learns the result', async () => {
   }
 })
 
+test('a denial is a callback without a code', async () => {
+  const { port, received, close } = await listenForCallback(state)
+  try {
+    const denied = (own: string) => fetch(`http://127.0.0.1:${port}/callback?error=access_denied&state=${own}`)
+    assert.equal((await denied('other')).status, 404)
+    const page = denied(state)
+    const { code, answer } = await received
+    assert.equal(code, undefined)
+    await answer(false)
+    assert.match(await (await page).text(), /The sign-in was cancelled/)
+  } finally {
+    close()
+  }
+})
+
 test('a browser that is gone does not block the answer', async () => {
   const { port, received, close } = await listenForCallback(state)
   try {

@@ -6,7 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 
 export type Callback = {
-  readonly code: string
+  /** undefined: the person refused. */
+  readonly code: string | undefined
   /** Resolves when the connection of the browser has ended. */
   readonly gone: Promise<void>
   /** Shows the result in the browser, and waits until it has the page or is gone. */
@@ -15,7 +16,7 @@ export type Callback = {
 
 export type CallbackListener = {
   readonly port: number
-  /** The first request to /callback with the state. All other requests get 404. */
+  /** The first request to /callback with the state, and a code or a denial. All other requests get 404. */
   readonly received: Promise<Callback>
   close(): void
 }
@@ -24,8 +25,8 @@ export async function listenForCallback(state: string): Promise<CallbackListener
   const { promise: received, resolve } = Promise.withResolvers<Callback>()
   let isReceived = false
   const server = createServer((request, response) => {
-    const code = isReceived ? undefined : codeIn(request, port, state)
-    if (code === undefined) {
+    const found = isReceived ? undefined : resultIn(request, port, state)
+    if (!found) {
       send(response, 404, 'Not found')
       return
     }
@@ -34,10 +35,12 @@ export async function listenForCallback(state: string): Promise<CallbackListener
     const { promise: gone, resolve: end } = Promise.withResolvers<void>()
     response.once('close', end)
     resolve({
-      code,
+      ...found,
       gone,
       answer(isSuccess) {
-        if (isSuccess) send(response, 200, 'You are signed in', 'You can close this window and return to the terminal.')
+        if (found.code === undefined) send(response, 200, 'The sign-in was cancelled', 'You can close this window.')
+        else if (isSuccess)
+          send(response, 200, 'You are signed in', 'You can close this window and return to the terminal.')
         else send(response, 400, 'The sign-in failed', 'The terminal shows the reason. You can close this window.')
         return gone
       },
@@ -57,12 +60,18 @@ export async function listenForCallback(state: string): Promise<CallbackListener
 }
 
 /** A page of another site knows neither the state nor, after a change of its DNS records, the right Host. */
-function codeIn({ method, url = '', headers }: IncomingMessage, port: number, state: string): string | undefined {
+function resultIn(
+  { method, url = '', headers }: IncomingMessage,
+  port: number,
+  state: string,
+): Pick<Callback, 'code'> | undefined {
   const [path, query = ''] = url.split('?', 2)
   if (method !== 'GET' || path !== '/callback' || headers.host !== `127.0.0.1:${port}`) return undefined
   const given = new URLSearchParams(query)
+  if (!isSame(given.get('state') ?? '', state)) return undefined
   const code = given.get('code')
-  return code && isSame(given.get('state') ?? '', state) ? code : undefined
+  if (code) return { code }
+  return given.get('error') === 'access_denied' ? { code: undefined } : undefined
 }
 
 const digest = (text: string) => Buffer.from(hash('sha256', text, 'hex'))

@@ -93,7 +93,8 @@ else
       assert.match(audit, /the session cookie is accepted only from pages of this server/)
     })
 
-    test('the command line is confirmed, and gets a code on its port', async t => {
+    /** Opens the page of a command line that listens on a port. */
+    async function commandLine(t: TestContext) {
       let received: URL | undefined
       const port = await listen(t, (request, response) => {
         if (request.url?.startsWith('/callback')) received = new URL(request.url, 'http://127.0.0.1')
@@ -104,11 +105,24 @@ else
       const query = new URLSearchParams({ port: String(port), state, challenge, machine: 'ada@laptop' })
       await page.goto(`${stage.server.http}/auth/cli?${query}`)
       assert.equal(await heading(), 'Sign in the command line?')
+      return { port, state, received: () => received }
+    }
+
+    test('the command line is confirmed, and gets a code on its port', async t => {
+      const { port, state, received } = await commandLine(t)
       await shoot('command-line')
       await page.click('button:has-text("Sign in")')
       await page.waitForURL(`http://127.0.0.1:${port}/callback**`)
-      assert.equal(received?.searchParams.get('state'), state)
-      assert.ok(received?.searchParams.get('code'))
+      assert.equal(received()?.searchParams.get('state'), state)
+      assert.ok(received()?.searchParams.get('code'))
+    })
+
+    test('Cancel tells the command line', async t => {
+      const { port, received } = await commandLine(t)
+      await page.click('button:has-text("Cancel")')
+      await page.waitForURL(`http://127.0.0.1:${port}/callback**`)
+      assert.equal(received()?.searchParams.get('error'), 'access_denied')
+      assert.equal(received()?.searchParams.get('code'), null)
     })
 
     test('a device is confirmed with the keyboard', async () => {

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { hash, randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import type { Browser } from './browser.ts'
 import { keys, openPeople, type PeopleStage, secretOf, self } from './people-stage.ts'
@@ -28,10 +30,10 @@ suite('sign-in of other devices', () => {
     const query = new URLSearchParams({ port: '40123', state, challenge, machine: 'ada@laptop', ...over })
     return { state, verifier, path: `/auth/cli?${query}` }
   }
-  const confirm = async (path: string) => {
+  const confirm = async (path: string, decision = 'approve') => {
     const page = await browser.open(path)
     assert.equal(page.status, 200, page.text)
-    const answer = await browser.submit('/auth/cli', page.fields)
+    const answer = await browser.submit('/auth/cli', { ...page.fields, decision })
     assert.equal(answer.status, 303, answer.text)
     return { page, location: new URL(answer.headers.location ?? '') }
   }
@@ -65,6 +67,25 @@ suite('sign-in of other devices', () => {
       assert.equal((await post('/auth/cli/token', { code, verifier })).status, 400)
     })
 
+    test('a denied login sends an error to the port, and no code', async () => {
+      for (const decision of ['deny', '']) {
+        const { path, state } = start()
+        const { location } = await confirm(path, decision)
+        assert.equal(`${location.origin}${location.pathname}`, 'http://127.0.0.1:40123/callback')
+        assert.deepEqual(Object.fromEntries(location.searchParams), { error: 'access_denied', state })
+      }
+      const audit = readFileSync(join(stage.server.directory, 'audit.log'), 'utf8')
+      assert.match(audit, /"authentication.platform.sh\/result":"CommandLineDenied"/)
+    })
+
+    test('a stale page can be denied, but only from the pages of this server', async () => {
+      const page = await browser.open(start().path)
+      const fields = { ...page.fields, token: 'stale', decision: 'deny' }
+      assert.equal((await browser.submit('/auth/cli', fields, { 'sec-fetch-site': 'cross-site' })).status, 403)
+      const answer = await browser.submit('/auth/cli', fields)
+      assert.match(String(answer.headers.location), /^http:\/\/127\.0\.0\.1:40123\/callback\?error=access_denied&/)
+    })
+
     test('only a loopback port is redirected to', async () => {
       for (const over of [{ port: '80' }, { port: '70000' }, { port: '40123@evil.example' }, { state: 'x' }])
         assert.equal((await browser.open(start(over).path)).status, 400)
@@ -72,13 +93,14 @@ suite('sign-in of other devices', () => {
 
     test('a confirmation is bound to the session and to the page', async () => {
       const page = await browser.open(start().path)
-      const changed = await browser.submit('/auth/cli', { ...page.fields, port: '40124' })
+      const fields = { ...page.fields, decision: 'approve' }
+      const changed = await browser.submit('/auth/cli', { ...fields, port: '40124' })
       assert.equal(changed.status, 403)
       assert.match(changed.text, /StaleConfirmation/)
       const other = stage.browser()
       await other.signIn('bob')
-      assert.equal((await other.submit('/auth/cli', page.fields)).status, 403)
-      assert.equal((await browser.submit('/auth/cli', page.fields, { 'sec-fetch-site': 'cross-site' })).status, 403)
+      assert.equal((await other.submit('/auth/cli', fields)).status, 403)
+      assert.equal((await browser.submit('/auth/cli', fields, { 'sec-fetch-site': 'cross-site' })).status, 403)
     })
 
     test('a machine name is shown as text', async () => {
@@ -105,7 +127,7 @@ suite('sign-in of other devices', () => {
       await other.signIn('bob')
       const { path, verifier } = start()
       const page = await other.open(path)
-      const answer = await other.submit('/auth/cli', page.fields)
+      const answer = await other.submit('/auth/cli', { ...page.fields, decision: 'approve' })
       const code = new URL(answer.headers.location ?? '').searchParams.get('code') ?? ''
       await other.submit('/auth/logout', {})
       assert.equal((await post('/auth/cli/token', { code, verifier })).status, 403)

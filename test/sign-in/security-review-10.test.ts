@@ -93,7 +93,7 @@ suite('a hostile review of sign-in', () => {
       machine: 'laptop',
     })
     const page = await browser.open(`/auth/cli?${query}`)
-    const answer = await browser.submit('/auth/cli', page.fields)
+    const answer = await browser.submit('/auth/cli', { ...page.fields, decision: 'approve' })
     const code = new URL(answer.headers.location ?? '').searchParams.get('code')
     const { text } = await browser.call('POST', '/auth/cli/token', { body: { code, verifier } })
     const { name } = JSON.parse(text)

@@ -112,7 +112,9 @@ suite('in the browser', () => {
           })
           call.on('error', reject).end()
         })
-      for (const path of ['/', '/callback', '/callback?code=a&state=b', `/callback/?code=a&state=${state}`])
+      const [denied, other] = ['error=access_denied', 'error=server_error']
+      const invalid = [`/callback?${denied}`, `/callback?${denied}&state=b`, `/callback?${other}&state=${state}`]
+      for (const path of ['/', '/callback', '/callback?code=a&state=b', `/callback/?code=a&state=${state}`, ...invalid])
         assert.equal(await at(path), 404, path)
       assert.equal(await at(`/callback?code=a&state=${state}`, {}, 'POST'), 404)
       assert.equal(await at(`/callback?code=a&state=${state}`, { host: `evil.example:${port}` }), 404)
@@ -140,6 +142,16 @@ suite('in the browser', () => {
       assert.match(await answer.text(), /The sign-in failed/)
       await said
       assert.equal(await ended, 4)
+      assert.match(await home.fails(4, 'whoami'), /not signed in/)
+    }))
+
+  test('Cancel in the browser ends the login at once, and nothing is stored', () =>
+    atHome(async ({ home, env, opened }) => {
+      const words = ['login', stage.server.http, '--timeout', '1h']
+      const said = await home.fails(4, words, { env: { ...env, DECISION: 'deny' } })
+      assert.match(said, /the sign-in was denied in the browser/)
+      await eventually('the page', async () => opened().length === 2)
+      assert.match(opened()[1] ?? '', /^200 .*The sign-in was cancelled.*close this window/)
       assert.match(await home.fails(4, 'whoami'), /not signed in/)
     }))
 

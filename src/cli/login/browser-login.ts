@@ -40,6 +40,10 @@ export function loginWithBrowser(io: Io, api: SignInApi, options: BrowserLogin):
           throw tooLate(api.server, options.timeout)
         }),
       ])
+      if (code === undefined) {
+        await answer(false)
+        throw failedSignIn('the sign-in was denied in the browser')
+      }
       const result = await api.post('/auth/cli/token', { code, verifier }).catch(async error => {
         await answer(false)
         throw error

@@ -38,7 +38,7 @@ export const cliRoute: Route = (context, exchange) => {
       title: 'Sign in the command line?',
       body: html`${question}${facts(session, wanted, shownAddress(context, exchange))}${warning}
 <form method="post" action="cli" class="stack">${confirmationFields(context, session, wanted)}
-<button>Sign in</button><a class="button plain" href="session">Cancel</a></form>`,
+<button name="decision" value="approve">Sign in</button><button class="plain" name="decision" value="deny">Cancel</button></form>`,
       formTargets: [`http://127.0.0.1:${wanted.port}`],
     }),
   )
@@ -48,13 +48,19 @@ export const confirmCliRoute: Route = async (context, exchange) => {
   const session = await requireSession(context, exchange)
   const form = await readForm(exchange)
   const wanted = wantedOf(form)
+  const { username } = session.caller
+  const answer = (fields: object) =>
+    redirect(`http://127.0.0.1:${wanted.port}/callback?${new URLSearchParams({ ...fields, state: wanted.state })}`)
+  if (form.get('decision') !== 'approve') {
+    note(exchange, { user: username, machine: wanted.machine, result: 'CommandLineDenied' })
+    return answer({ error: 'access_denied' })
+  }
   checkConfirmation(context, session, form, wanted)
   const code = secret(context)
   const data: JsonObject = { keyUid: session.caller.keyUid ?? '', challenge: wanted.challenge, machine: wanted.machine }
   await context.states.put('cli', code, { data, ttl: codeFor, max: maxCodes })
-  note(exchange, { user: session.caller.username, machine: wanted.machine, result: 'CommandLineConfirmed' })
-  const query = new URLSearchParams({ code, state: wanted.state })
-  return redirect(`http://127.0.0.1:${wanted.port}/callback?${query}`)
+  note(exchange, { user: username, machine: wanted.machine, result: 'CommandLineConfirmed' })
+  return answer({ code })
 }
 
 export const cliTokenRoute: Route = async (context, exchange) => {
