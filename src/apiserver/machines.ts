@@ -24,15 +24,17 @@ export type MachinesOptions = {
   readonly states: LoginStates
   readonly log: Logger
   readonly now: () => number
+  readonly maxKeyTTL: number
 }
 
-export function openMachines({ signIn, states, log, now }: MachinesOptions, parts: SignInParts): Machines {
+export function openMachines(options: MachinesOptions, parts: SignInParts): Machines {
+  const { signIn, states, log, now, maxKeyTTL } = options
   const { teams, keyIndex, internalClient: resources } = parts
   const tokens = signIn?.openTokens({ teams, changed: () => parts.changed(isMachine) })
   let removed: RemovedIssuers | undefined
   return {
     tokens,
-    exchange: tokens && openExchange({ tokens, states, resources, now }),
+    exchange: tokens && openExchange({ tokens, states, resources, now, maxKeyTTL }),
     async follow(write) {
       const opened = openRemovedIssuers({
         issuers: () => tokens?.issuers().map(({ config }) => config) ?? [],

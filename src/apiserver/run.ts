@@ -107,7 +107,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     baseUrl: () => settings.baseUrl || listening,
     signIn: parts => {
       people = openPeople({ providers, metrics, log, now }, parts)
-      machines = openMachines({ signIn, states: people.states, log, now }, parts)
+      machines = openMachines({ signIn, states: people.states, log, now, maxKeyTTL: settings['auth.maxKeyTTL'] }, parts)
       const { tokens: machineTokens } = machines
       return {
         machineTokens,

@@ -1,9 +1,10 @@
-// Deletes access keys a day after they expired (D18). Keeps a sign-in that has ended while other keys depend on it (D66).
+// Deletes access keys a day after they expired (D18), and exchanged ones sooner. Keeps a sign-in that has ended while other keys depend on it (D66).
 
 import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { keyExpiry } from '../kinds/key-expiry.ts'
 import { loginFinalizer, sessionRecordOf } from '../kinds/login-session.ts'
+import { machineKeyKeptFor, machineRecordOf } from '../kinds/machine-key.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
@@ -58,7 +59,7 @@ export function startExpiry({ resources, now, lastActivity, maxTTL, hasDependent
         if (isHeld && !isKept) await release(key)
         return isKept ? keptFor : undefined
       }
-      const left = ends + day - now()
+      const left = ends + (machineRecordOf(key) ? machineKeyKeptFor * 1000 : day) - now()
       // Timers do not reach further than 24 days; a look a day is enough.
       if (left > 0) return Math.min(left, day)
       if (isKept) return keptFor

@@ -6,6 +6,12 @@ import type { Resource } from '../api/object.ts'
 /** On a key that was exchanged for a token of an external issuer. */
 export const machineAnnotation = 'platform.sh/issuer'
 
+/**
+ * Seconds that the server keeps the key after its expiry. Pipelines create many, so this is shorter than for other keys. It is longer than
+ * the clocks of gateways may differ: the deletion of a key that may still have valid tokens writes a revocation.
+ */
+export const machineKeyKeptFor = 600
+
 /** The entry of auth.yaml that accepted the token. The key ends when the entry no longer accepts it. */
 export type MachineRecord = {
   /** Name of the entry. */

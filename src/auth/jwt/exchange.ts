@@ -5,7 +5,7 @@ import type { Caller } from '../../api/caller.ts'
 import { ApiError, unauthorized } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { machineAnnotation } from '../../kinds/machine-key.ts'
+import { machineAnnotation, machineKeyKeptFor } from '../../kinds/machine-key.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import type { LoginStates } from '../sessions/login-states.ts'
 import type { AcceptedToken, MachineTokens } from './machine-tokens.ts'
@@ -28,23 +28,26 @@ export type ExchangeOptions = {
   readonly states: Pick<LoginStates, 'claim' | 'take'>
   readonly resources: Resources
   readonly now: () => number
+  /** Longest lifetime of an access key in seconds; undefined or 0: unlimited. */
+  readonly maxKeyTTL?: number | undefined
 }
 
 /** Seconds. */
 const longest = 3600
-/** Used tokens of one issuer that have not expired. */
+/** Used tokens of one issuer that have not expired, or whose keys exist. */
 const maxUsed = 20_000
 
-export function openExchange({ tokens, states, resources, now }: ExchangeOptions): ExchangeToken {
+export function openExchange({ tokens, states, resources, now, maxKeyTTL }: ExchangeOptions): ExchangeToken {
   return async caller => {
     const token = tokens.tokenOf(caller)
-    const ttl = token ? Math.min(longest, Math.floor((token.expires - now()) / 1000)) : 0
+    const ttl = token ? Math.min(longest, maxKeyTTL || longest, Math.floor((token.expires - now()) / 1000)) : 0
     // A key with ttl 0 would never expire.
     if (!token || ttl < 1) throw unauthorized('the token has expired')
     // By URL, so that a renamed entry does not forget them. One issuer cannot fill the cache of another.
     const purpose = `exchange-${hash('sha256', token.record.url, 'hex').slice(0, 16)}`
     const id = token.jti === undefined ? `digest ${token.digest}` : `jti ${token.jti}`
-    const kept = Math.ceil((token.expires - now()) / 1000) + leeway + 1
+    // Until the token is rejected as expired and the key is deleted, so that maxUsed limits the keys, too.
+    const kept = Math.ceil((token.expires - now()) / 1000) + leeway + 1 + machineKeyKeptFor
     if (!(await states.claim(purpose, id, { ttl: kept, max: maxUsed })))
       throw new ApiError(400, 'BadRequest', 'the token was exchanged already; request a new one')
     try {
