@@ -1,6 +1,7 @@
 // Sign-in of people: their sessions, the refresh of their groups, and the pages below /auth.
 
-import { hash, randomBytes } from 'node:crypto'
+import { hash, randomBytes, X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { Logger } from 'pino'
 import type { ExchangeToken } from '../auth/jwt/exchange.ts'
 import type { Providers } from '../auth/oidc/provider.ts'
@@ -12,6 +13,7 @@ import { openSignInPages, type SignInPages } from '../http/sign-in/routes.ts'
 import { LoginState } from '../kinds/login-state.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { ClusterRole } from '../kinds/rbac.ts'
+import { isLoopback } from '../serving/listener.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Sealer } from '../storage/encryption.ts'
@@ -70,6 +72,8 @@ export type PagesOptions = Omit<PeopleOptions, 'metrics'> & {
   readonly guard: UnknownKeyLimiter
   readonly settings: Settings
   readonly metrics: Metrics
+  /** The certificate of the HTTPS listener in PEM; undefined: there is none. */
+  readonly certificate: () => string | undefined
 }
 
 /** The session cookie has the id of the installation in its name, because all ports of a host share cookies. */
@@ -84,7 +88,8 @@ export function cookieNameOf({ registry }: Pick<ApiServer, 'registry'>): () => s
 }
 
 export function openPages(options: PagesOptions, sessionCookie: () => string): SignInPages {
-  const { people, exchangeToken, apiServer, sealer, guard, settings, metrics, providers, log, now } = options
+  const { people, exchangeToken, apiServer, sealer, guard, settings, metrics, certificate, providers, log, now } =
+    options
   const signIns = metrics.counter('platform_sign_ins_total', 'Sign-ins, by provider and result.')
   const [perAddress, total] = [settings['limits.auth'], settings['limits.authTotal']]
   const limits = {
@@ -112,6 +117,7 @@ export function openPages(options: PagesOptions, sessionCookie: () => string): S
     },
     sessionCookie,
     publicUrl: settings.baseUrl,
+    isOwnHost: host => isLoopback(host) || isNamedIn(certificate(), host.replace(/^\[|\]$/g, '')),
     pastedKeys: settings['auth.pastedKeys'],
     now,
     random: size => randomBytes(size),
@@ -122,4 +128,10 @@ export function openPages(options: PagesOptions, sessionCookie: () => string): S
         log.warn({ provider, result, reason: error instanceof Error ? error.message : undefined }, 'sign-in failed')
     },
   })
+}
+
+function isNamedIn(certificate: string | undefined, host: string): boolean {
+  if (certificate === undefined) return false
+  const leaf = new X509Certificate(certificate)
+  return (isIP(host) ? leaf.checkIP(host) : leaf.checkHost(host)) !== undefined
 }

@@ -146,6 +146,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   })
   gaugeApiServer(metrics, { store: storage.store, limits, guard, renewals: apiServer.renewals, now })
   const count = observeRequests(metrics)
+  const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const cookieName = cookieNameOf(apiServer)
   const checks = checksOf(storage, shuttingDown.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
@@ -163,6 +164,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
           guard,
           settings,
           metrics,
+          certificate: () => certificates?.current.certificate,
           log,
           now,
         },
@@ -202,7 +204,6 @@ export async function runApiServer(run: RunOptions): Promise<void> {
         used: uid => void apiServer.touchKeys([{ uid, time: now() }]),
       })
     : undefined
-  const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
   const issue = openEmergencyKeys({

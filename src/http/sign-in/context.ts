@@ -30,6 +30,8 @@ export type SignInContext = {
   readonly sessionCookie: () => string
   /** The configured base URL, or ''. */
   readonly publicUrl: string
+  /** Whether a certificate names the host, or it is a loopback name. Otherwise a request could invent the address of this server. */
+  readonly isOwnHost: (hostname: string) => boolean
   /** Whether people may sign in with an access key. */
   readonly pastedKeys: boolean
   /** The expiry of an access key, if known. */
@@ -102,9 +104,19 @@ export function providerNamed({ providers }: SignInContext, name: string): Provi
   })
 }
 
-/** The URL of this server in the browser. Without a base URL it is the Host that the browser sent. A provider redirects only to registered URLs. */
-export function ownUrl({ publicUrl }: SignInContext, { request }: Exchange): string {
-  return publicUrl || ownOrigin(request)
+/** The URL of this server in the browser. Without a base URL it is the Host that the browser sent. Throws 400 for an unknown host. */
+export function ownUrl({ publicUrl, isOwnHost }: SignInContext, { request }: Exchange): string {
+  if (publicUrl) return publicUrl
+  const origin = ownOrigin(request)
+  // A host with other parts of a URL, such as a user, does not survive parsing.
+  const url = URL.parse(origin)
+  if (url && url.href === `${url.origin}/` && isOwnHost(url.hostname)) return origin
+  throw new SignInError(400, {
+    reason: 'UnknownHost',
+    title: 'Unknown address of this server',
+    advice:
+      'Sign-in works only at a configured address. Set --base-url to the public URL of the server, or add this name to its certificate with --tls-san.',
+  })
 }
 
 /** A path of this server; anything else would be an open redirect. */

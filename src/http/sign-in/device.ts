@@ -33,6 +33,7 @@ export const deviceCodeRoute: Route = async (context, exchange) => {
       error: 'invalid_request',
       error_description: 'no identity provider is configured on this server',
     })
+  const uri = `${ownUrl(context, exchange)}/auth/device`
   const { machine } = await readFields(exchange)
   const deviceCode = secret(context)
   const userCode = userCodeOf(context)
@@ -44,7 +45,6 @@ export const deviceCodeRoute: Route = async (context, exchange) => {
   await context.states.put('device', userCode, { data, ttl: codeFor, max: maxCodes })
   const polled = { userCode, last: 0 }
   await context.states.put('device-secret', deviceCode, { data: polled, ttl: codeFor, max: maxCodes })
-  const uri = `${ownUrl(context, exchange)}/auth/device`
   return json(200, {
     device_code: deviceCode,
     user_code: userCode,

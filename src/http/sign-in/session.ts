@@ -48,9 +48,10 @@ export const logoutRoute: Route = async (context, exchange) => {
   const ended = await context.sessions.end(secret, { isEverywhere })
   note(exchange, { user: ended?.username ?? '', result: isEverywhere ? 'SignedOutEverywhere' : 'SignedOut' })
   const provider = ended?.provider === undefined ? undefined : context.providers.get(ended.provider)
-  const returnTo = `${ownUrl(context, exchange)}/auth/login`
+  const logoutUrl = async () =>
+    provider?.logoutUrl({ idToken: ended?.idToken ?? '', returnTo: `${ownUrl(context, exchange)}/auth/login` })
   // A provider that does not answer must not keep anybody signed in here.
-  const url = await provider?.logoutUrl({ idToken: ended?.idToken ?? '', returnTo }).catch(() => undefined)
+  const url = await logoutUrl().catch(() => undefined)
   return redirect(url?.href ?? 'login', { 'Set-Cookie': setCookie(context.sessionCookie(), '', 0) })
 }
 
