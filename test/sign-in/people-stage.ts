@@ -27,7 +27,7 @@ export const teams = '/apis/management.platform.sh/v1/teams'
 export const self = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 
 export async function openPeople(
-  options: { readonly login?: object; readonly args?: readonly string[] } = {},
+  options: { readonly login?: object; readonly args?: readonly string[]; readonly inProcess?: boolean } = {},
 ): Promise<PeopleStage> {
   const provider = await startProvider()
   provider.accounts['ada'] = { groups: ['dev', 'ops'], email: 'ada@example.org', name: 'Ada Lovelace' }
@@ -40,6 +40,7 @@ export async function openPeople(
   writeFileSync(secretFile, provider.secret)
   write([loginOf(provider, { clientSecretEnv: undefined, clientSecretFile: secretFile, ...options.login })])
   const server = await startServer({
+    ...(options.inProcess ? { inProcess: true } : {}),
     args: ['--auth-config', file, '--limits-unknown-keys', '0', ...(options.args ?? [])],
   })
   await provider.configure({
