@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { parse } from 'yaml'
 import type { JsonObject } from '../../src/api/object.ts'
 import { flagOf, readSettings, table } from '../../src/apiserver/settings.ts'
 import { loadAuthConfig } from '../../src/auth/jwt/auth-config.ts'
@@ -12,8 +13,9 @@ import { blocksOf, readDocument } from '../support/docs.ts'
 
 const env = { CORP_CLIENT_SECRET: 'secret' }
 const document = readDocument('docs/SIGN-IN.md')
-const configs = blocksOf(document)
-  .filter(({ how }) => how === 'yaml')
+const blocks = blocksOf(document).filter(({ how }) => how === 'yaml')
+const configs = blocks
+  .filter(({ text }) => text.includes('kind: AuthConfig'))
   .map(({ text }) => {
     const config = loadAuthConfig(Buffer.from(text), () => ({ problem: 'no files here' }), env)
     assert.deepEqual(config.problems, [])
@@ -74,6 +76,22 @@ test('people: the username and the groups that match a pattern', () => {
   assert.deepEqual(corp?.lifetimes, { refreshAfter: 600, refreshGrace: 3600, idle: 43_200, max: 604_800 })
 })
 
+test('the example of Dex has the client of the entry, and connectors that send groups', () => {
+  const [example] = blocks.map(({ text }) => parse(text)).filter(({ connectors }) => connectors)
+  const entry = logins.find(({ name }) => name === 'dex')
+  assert.equal(example.issuer, entry?.url)
+  const [client] = example.staticClients
+  assert.equal(client.id, entry?.clientID)
+  assert.deepEqual(client.redirectURIs, ['https://platform.example.org/auth/callback/dex'])
+  const [ldap, saml] = example.connectors
+  assert.deepEqual([ldap.type, saml.type], ['ldap', 'saml'])
+  assert.equal(ldap.config.groupSearch.nameAttr, 'cn')
+  assert.equal(ldap.config.userSearch.preferredUsernameAttr, 'uid')
+  assert.ok(saml.config.groupsAttr)
+  // Unverified certificates and responses are not an example.
+  assert.doesNotMatch(JSON.stringify(example), /insecure/i)
+})
+
 /** The words of every code span that matches, as a shell splits them. */
 const spans = (pattern: RegExp) =>
   [...document.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`]+)`/g)]
@@ -84,7 +102,7 @@ const spans = (pattern: RegExp) =>
 const isServe = ({ words }: Command) => words.join(' ') === 'serve'
 
 /** Throws if the program does not accept the arguments. */
-async function parse(command: Command, args: readonly string[]): Promise<void> {
+async function accept(command: Command, args: readonly string[]): Promise<void> {
   if (isServe(command)) await readSettings(args, {})
   else readFlags({ ...command, positionals: [{ name: 'ARGUMENT', what: '', optional: true, many: true }] }, args, {})
 }
@@ -118,7 +136,7 @@ test('the program accepts every flag of the page as it is written', async () => 
       const isSwitch = command.flags[flag]?.type === 'switch'
       // Only the name of a flag with a value.
       if (value === undefined && !isSwitch) continue
-      await parse(command, args)
+      await accept(command, args)
     }
   }
   assert.equal((await readSettings(['--auth-pasted-keys=false'], {}))['auth.pastedKeys'], false)

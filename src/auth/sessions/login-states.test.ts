@@ -32,7 +32,7 @@ const codeOf = (work: Promise<unknown>) =>
     (error: ApiError) => error.code,
   )
 
-test('each purpose has a limit, and expired state makes room', async () => {
+test('each purpose has a limit, and expired state does not count towards it for long', async () => {
   const { forward, resources, replica, close } = await openStage()
   const states = await replica()
   for (const id of ['a', 'b', 'c']) await states.put('device', id, entry)
