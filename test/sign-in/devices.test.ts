@@ -5,6 +5,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
+import { eventually } from '../support/wire.ts'
 import type { Browser } from './browser.ts'
 import { keys, openPeople, type PeopleStage, secretOf, self } from './people-stage.ts'
 
@@ -74,8 +75,10 @@ suite('sign-in of other devices', () => {
         assert.equal(`${location.origin}${location.pathname}`, 'http://127.0.0.1:40123/callback')
         assert.deepEqual(Object.fromEntries(location.searchParams), { error: 'access_denied', state })
       }
-      const audit = readFileSync(join(stage.server.directory, 'audit.log'), 'utf8')
-      assert.match(audit, /"authentication.platform.sh\/result":"CommandLineDenied"/)
+      const audit = join(stage.server.directory, 'audit.log')
+      await eventually('an audit event', async () =>
+        readFileSync(audit, 'utf8').includes('"authentication.platform.sh/result":"CommandLineDenied"'),
+      )
     })
 
     test('a stale page can be denied, but only from the pages of this server', async () => {

@@ -32,12 +32,11 @@ async function atHome(work: (person: Person) => Promise<void>): Promise<void> {
     .map(one => `'${one}'`)
     .join(' ')
   writeFileSync(script, `#!/bin/sh\nexec ${line} "$@"\n`, { mode: 0o755 })
+  const lines = () => (existsSync(opened) ? readFileSync(opened, 'utf8').trim().split('\n') : [])
   try {
-    await work({
-      home,
-      env: { BROWSER: script, OPENED: opened },
-      opened: () => (existsSync(opened) ? readFileSync(opened, 'utf8').trim().split('\n') : []),
-    })
+    await work({ home, env: { BROWSER: script, OPENED: opened }, opened: lines })
+    // A browser writes a line when it starts, and one when it ends. It must not write to a directory that is being removed.
+    await eventually('every browser has ended', async () => lines().length % 2 === 0)
   } finally {
     await home.close()
   }
