@@ -17,6 +17,13 @@ suite('attacks on sign-in in the browser', () => {
   })
 
   const login = (query = '') => `${stage.server.http}/auth/login/corp${query}`
+  /** The failed sign-ins with a reason, in the metrics. */
+  const failures = async (reason: string) => {
+    const headers = { Authorization: `Bearer ${stage.server.adminKey}` }
+    const text = await (await fetch(`${stage.server.http}/metrics`, { headers })).text()
+    const line = new RegExp(`^platform_sign_ins_total{provider="corp",result="${reason}"} (\\d+)$`, 'm')
+    return Number(line.exec(text)?.[1] ?? 0)
+  }
   const reasonOf = (text: string) => /Code: <code>(\w+)<\/code>/.exec(text)?.[1]
 
   test('a callback in another browser signs nobody in', async () => {
@@ -41,7 +48,9 @@ suite('attacks on sign-in in the browser', () => {
       assert.equal((await browser.open(callback.href)).status, 200)
       browser.jar.clear()
       for (const [origin, cookies] of copy) browser.jar.set(origin, cookies)
+      const before = await failures(reason)
       const again = await browser.open(callback.href)
+      assert.equal(await failures(reason), before + 1)
       assert.equal(reasonOf(again.text), reason, again.text)
       assert.equal(secretOf(browser), '')
     }

@@ -157,9 +157,10 @@ function failure(context: SignInContext, exchange: Exchange, provider: string, e
   const isExpected = error instanceof ProviderError || error instanceof ApiError
   if (!isExpected) return error
   const reason = error instanceof ProviderError ? error.code : (error.status.reason ?? '')
-  context.report(provider, reason, error)
   note(exchange, { provider, result: reason })
+  // The code that throws it has reported it.
   if (error instanceof SignInError) return error
+  context.report(provider, reason, error)
   if (error instanceof ApiError)
     return new SignInError(error.code, {
       reason,
