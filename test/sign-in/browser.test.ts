@@ -109,3 +109,18 @@ suite('sign-in in the browser', () => {
     assert.doesNotMatch(hostile.text, /<script/i)
   })
 })
+
+test('--auth-pasted-keys=false turns off sign-in with an access key', async () => {
+  const stage = await openPeople({ args: ['--auth-pasted-keys=false'] })
+  try {
+    const browser = stage.browser()
+    assert.doesNotMatch((await browser.open('/auth/login')).text, /Access key/)
+    const page = await browser.submit('/auth/key', { key: stage.server.adminKey })
+    assert.equal(page.status, 403)
+    assert.match(page.text, /<code>PastedKeysDisabled<\/code>/)
+    assert.equal(secretOf(browser), '')
+    assert.equal((await browser.signIn('ada')).status, 200)
+  } finally {
+    await stage.close()
+  }
+})
