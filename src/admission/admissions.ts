@@ -2,6 +2,7 @@
 
 import { type Admissions, forKind } from '../api/admission.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
+import { AuditEvent } from '../kinds/audit-event.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { Namespace } from '../kinds/namespace.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -14,6 +15,7 @@ import { Team } from '../kinds/team.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { User } from '../kinds/user.ts'
 import { accessKeyActivityAdmission } from './access-key-activity.ts'
+import { auditEventAdmission } from './audit-event.ts'
 import { directClusterEndpointTokenAdmission } from './direct-cluster-endpoint-token.ts'
 import { namespaceAdmission } from './namespace.ts'
 import { ownedAccessKeyAdmission } from './owned-access-key.ts'
@@ -35,6 +37,7 @@ type Needs<F extends (dependencies: never) => unknown> = Parameters<F>[0]
 /** The dependencies of all admissions. Each admission sees only those that it declares. */
 export type AdmissionDependencies = Needs<typeof accessExplanationAdmission> &
   Needs<typeof accessKeyActivityAdmission> &
+  Needs<typeof auditEventAdmission> &
   Needs<typeof directClusterEndpointTokenAdmission> &
   Needs<typeof namespaceAdmission> &
   Needs<typeof ownedAccessKeyAdmission> &
@@ -51,6 +54,7 @@ export const admissionsFor = (dependencies: AdmissionDependencies): Admissions =
   new Map([
     forKind(AccessExplanation, accessExplanationAdmission(dependencies)),
     forKind(AccessKeyActivity, accessKeyActivityAdmission(dependencies)),
+    forKind(AuditEvent, auditEventAdmission(dependencies)),
     forKind(DirectClusterEndpointToken, directClusterEndpointTokenAdmission(dependencies)),
     forKind(Namespace, namespaceAdmission(dependencies)),
     forKind(OwnedAccessKey, ownedAccessKeyAdmission(dependencies)),

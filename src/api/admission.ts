@@ -3,6 +3,7 @@
 import type { Caller } from './caller.ts'
 import type { Kind, KindOf } from './kind.ts'
 import type { Json, JsonObject, Resource } from './object.ts'
+import type { List, ListOptions, Watch, WatchOptions } from './resources.ts'
 
 /** The request that a write belongs to. */
 export type RequestContext = {
@@ -41,6 +42,9 @@ export type Admission<O = Resource> = {
   readonly answer?: (next: O, request: RequestContext) => Promise<O>
   /** For kinds that are not stored but can be read: all objects. */
   readonly collect?: () => readonly O[]
+  /** The same, for a kind with too many objects to collect: one page. `only` is set if the caller may not list the whole kind. */
+  readonly list?: (options: ListOptions, caller: Caller) => Promise<List>
+  readonly watch?: (options: WatchOptions, caller: Caller) => Watch
   /** Handlers of the subresources that the kind declares, by name. */
   readonly subresources?: { readonly [name: string]: SubresourceHandler<O> }
 }

@@ -26,6 +26,15 @@ export type Column = {
   readonly value: (object: Resource, lastActivity?: LastActivity) => string | number | boolean | undefined
 }
 
+/** An object that existed at some time. */
+export type ObjectOfEvent = {
+  readonly group: string
+  readonly resource: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+}
+
 /** Rules of a kind. All of them are pure. */
 type PureRules<O extends Resource> = {
   /** Permissions that the object itself grants, such as those of its owner. */
@@ -43,6 +52,11 @@ type PureRules<O extends Resource> = {
   readonly grants?: (object: O, to?: Recipient) => readonly Grant[]
   /** Validates beyond the schema. Returns all errors. */
   readonly validate?: (next: O, old: O | undefined) => readonly FieldError[]
+  /**
+   * For a kind that is not stored: the object that this one is about. Callers who may not list the kind see the objects that
+   * its admission allows, and those about objects that they own (D70).
+   */
+  readonly about?: (object: O) => ObjectOfEvent | undefined
   /** Adds data that is stored separately, such as the last activity (D19), to every response. */
   readonly join?: (object: O, lastActivity: LastActivity) => O
 }

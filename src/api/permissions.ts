@@ -116,6 +116,8 @@ export type ObjectPermission = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
   readonly because: string
+  /** Whether the permission is that of the owner. */
+  readonly isOwner?: true
 }
 /** `teams`: uids of the user's teams, or of the team of the key, by name. */
 export type PermissionSubject = {

@@ -1,6 +1,7 @@
 // The parts of an API server, and what it is built from.
 
 import type { Companion } from '../api/admission.ts'
+import type { AuditReader } from '../api/audit-query.ts'
 import type { Caller } from '../api/caller.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
@@ -117,6 +118,8 @@ export type BuildOptions = {
   readonly recorded?: (internalClient: Resources) => Resources
   /** Records one such write. */
   readonly record?: (write: InternalWrite) => void
+  /** The audit log, to read it; absent: it cannot be read. */
+  readonly auditLog?: AuditReader
   /** Opens the sign-in of people and machines; absent: not configured. */
   readonly signIn?: ((parts: SignInParts) => OpenedSignIn) | undefined
   /** Runs before anything else is stored, including the built-in roles. */

@@ -3,6 +3,7 @@
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import { type AdmissionDependencies, admissionsFor } from '../admission/admissions.ts'
 import { type GateDependencies, openGate } from '../admission/gate.ts'
+import { noAuditLog } from '../api/audit-query.ts'
 import { type Scope, systemCaller } from '../api/caller.ts'
 import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import { authenticateWith, isLiveWith, keyEndsWith } from '../auth/authn/authenticate.ts'
@@ -75,6 +76,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     requireUsers = false,
     adminGroups = [],
     issuerOf = () => undefined,
+    auditLog = noAuditLog,
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openPermissionChanges()
@@ -83,6 +85,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const dependencies: AdmissionDependencies & GateDependencies = {
     now,
     random,
+    auditLog,
     lastActivity,
     isNoWider: isScopeNoWider,
     maxKeyTTL: maxKeyTTL || undefined,

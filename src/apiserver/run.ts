@@ -12,8 +12,10 @@ import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { kinds } from '../kinds/index.ts'
 import { countByKey } from '../registry/reencrypt.ts'
+import { openAuditFeed } from '../serving/audit-feed.ts'
 import { withAudit } from '../serving/audit-internal.ts'
-import { openAuditLog } from '../serving/audit-log.ts'
+import { auditFileOf, openAuditLog } from '../serving/audit-log.ts'
+import { openAuditReader } from '../serving/audit-search.ts'
 import { openFairness } from '../serving/event-loop-fairness.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { openMetrics } from '../serving/metrics.ts'
@@ -76,7 +78,14 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     limit: settings['limits.unknownKeys'],
     trustedProxies: settings.trustedProxy,
   })
-  const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, failed })
+  const feed = openAuditFeed(now)
+  const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, feed, failed })
+  const auditLog = openAuditReader({
+    target: settings['audit.log'],
+    file: auditFileOf(settings, directory),
+    feed,
+    settled: audit.settled,
+  })
   const first = async (internalClient: Resources) => {
     if (isFirstStart) await createAdminKey(internalClient, directory)
   }
@@ -95,6 +104,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     now,
     failed,
     first,
+    auditLog,
     guard,
     sealBroken: alarmOf(metrics, log),
     recorded: internalClient => withAudit(audit, internalClient),

@@ -2,6 +2,7 @@
 
 import type { Kind } from '../api/kind.ts'
 import { AccessKeyActivity } from './access-key-activity.ts'
+import { AuditEvent } from './audit-event.ts'
 import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
 import { LoginState } from './login-state.ts'
 import { Namespace } from './namespace.ts'
@@ -20,6 +21,7 @@ import { IdentityRecord, UsernameRecord } from './username-record.ts'
 
 export const kinds: readonly Kind[] = [
   AccessKeyActivity,
+  AuditEvent,
   DirectClusterEndpointToken,
   IdentityRecord,
   LoginState,

@@ -179,12 +179,12 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
 function ownRights(key: Key, { username, may, teamUid }: PermissionSubject): ObjectPermission[] {
   const { spec = {} } = key
   if (spec.user !== undefined && spec.user === username)
-    return [{ verbs: ['*'], subresources: ['*'], because: 'the key is the caller’s own' }]
+    return [{ verbs: ['*'], subresources: ['*'], because: 'the key is the caller’s own', isOwner: true }]
   const team = spec.team
   if (team === undefined || !meansTeam(key, team, teamUid(team))) return []
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: team }
   return may({ verb: 'update', target })
-    ? [{ verbs: ['*'], subresources: ['*'], because: `the caller may update team ${team}` }]
+    ? [{ verbs: ['*'], subresources: ['*'], because: `the caller may update team ${team}`, isOwner: true }]
     : []
 }
 

@@ -195,7 +195,7 @@ export function sharedRights(
   }
   const owns = whose?.user ? is(whose.user) : whose?.team !== undefined && isIn(whose.team)
   const rights: ObjectPermission[] = owns
-    ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object' }]
+    ? [{ verbs: ['*'], subresources: ['*'], because: 'the caller owns the object', isOwner: true }]
     : []
   for (const [index, entry] of entries.entries()) {
     const byUser = entry.users?.includes('*') || entry.users?.some(is)

@@ -15,6 +15,8 @@ import { presentAmong } from './undecryptable.ts'
 import { listVirtual } from './virtual-kinds.ts'
 
 export async function list(ctx: Context, kind: Kind, options: ListOptions = {}): Promise<List> {
+  const own = ctx.admissions.get(kind)?.list
+  if (own) return own(options, ctx.caller)
   if (!kind.stored) return listVirtual(ctx, kind, options)
   const slot = slotOf(ctx, kind, options)
   const recent = slot === undefined ? undefined : recentList(ctx.store, slot)

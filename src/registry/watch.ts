@@ -30,6 +30,8 @@ const maxEvents = 256
 const maxBytes = 512 * 1024
 
 export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}): Promise<Watch> {
+  const own = ctx.admissions.get(kind)?.watch
+  if (own) return own(options, ctx.caller)
   const selected = select(ctx, kind, options)
   if (selected.access) await ctx.visibility.ready()
   const version = parseVersion(options.resourceVersion)

@@ -105,12 +105,18 @@ function refOf(context: AuditContext, target: Target, isOver: boolean, clean: Cl
     resource: text(resource),
     namespace: text(namespace),
     name: text(name ?? (made?.ref.name || sent.name)),
-    uid: made?.uid ?? text(sent.uid),
+    uid: made?.uid ?? text(sent.uid) ?? (isOver ? uidOf(context) : undefined),
     apiGroup: text(group),
     apiVersion: context.kind?.version,
     resourceVersion: text(sent.resourceVersion),
     subresource: text(subresource),
   }
+}
+
+/** The uid of an object that was deleted or read. */
+function uidOf({ question, answer }: AuditContext): string | undefined {
+  if (answer?.status) return answer.status.details?.uid
+  return question.verb === 'get' ? answer?.document?.uid : undefined
 }
 
 function statusOf(context: AuditContext, code: number, error: unknown, clean: Clean) {

@@ -1,7 +1,8 @@
 // A log file for audit lines: rotated by size, with old files deleted by number and age. Reopens the file after an external rotation.
 
 import { constants, type FileHandle, open, readdir, rename, stat, unlink } from 'node:fs/promises'
-import { basename, dirname, extname, join } from 'node:path'
+import { dirname, extname, join } from 'node:path'
+import { rotatedAt } from './audit-files.ts'
 import type { Destination } from './audit-sink.ts'
 
 export type FileOptions = {
@@ -95,17 +96,9 @@ async function freeName(file: string, now: number): Promise<string> {
 }
 
 async function removeOld({ file, maxFiles, maxAge, now }: FileOptions): Promise<void> {
-  const extension = extname(file)
-  const [head, directory] = [`${basename(file, extension)}-`, dirname(file)]
-  const timeOf = (name: string): number => {
-    const isOurs = name.startsWith(head) && name.endsWith(extension)
-    const text = isOurs ? name.slice(head.length, name.length - extension.length) : ''
-    return /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/.test(text)
-      ? Date.parse(`${text.slice(0, 13)}:${text.slice(14, 16)}:${text.slice(17)}Z`)
-      : Number.NaN
-  }
+  const directory = dirname(file)
   const old = (await readdir(directory))
-    .map(name => ({ name, time: timeOf(name) }))
+    .map(name => ({ name, time: rotatedAt(file, name) }))
     .filter(({ time }) => !Number.isNaN(time))
     .sort((one, other) => other.time - one.time)
   const gone = old.filter(

@@ -16,6 +16,8 @@ export type InternalWrite = {
   /** The part of the server that writes. */
   readonly manager: string
   readonly document: Document | undefined
+  /** Of a deleted object. */
+  readonly uid?: string | undefined
   /** Further annotations of the event. */
   readonly noted?: { readonly [name: string]: string }
 }
@@ -44,7 +46,8 @@ export function withAudit(
       internalClient.patch(kind, ref, body, options).then(record('patch', kind, ref, options?.fieldManager)),
     delete: async (kind, ref, options) => {
       const deleted = await internalClient.delete(kind, ref, options)
-      audit.own({ verb: 'delete', kind, ref, manager: 'platform', document: undefined })
+      const uid = 'status' in deleted ? deleted.status.details?.uid : deleted.document.uid
+      audit.own({ verb: 'delete', kind, ref, manager: 'platform', document: undefined, uid })
       return deleted
     },
   }
@@ -56,7 +59,7 @@ export const questionOf = ({ verb, kind, ref }: InternalWrite): Question => ({
 })
 
 export function internalEvent(write: InternalWrite, at: number, hash: Hash): object {
-  const { verb, kind, ref, manager, document, noted = {} } = write
+  const { verb, kind, ref, manager, document, uid, noted = {} } = write
   const code = verb === 'create' ? 201 : 200
   return {
     kind: 'Event',
@@ -72,7 +75,7 @@ export function internalEvent(write: InternalWrite, at: number, hash: Hash): obj
       resource: kind.plural,
       namespace: ref.namespace || undefined,
       name: ref.name,
-      uid: document?.object.metadata.uid,
+      uid: document?.object.metadata.uid ?? uid,
       apiGroup: kind.group || undefined,
       apiVersion: kind.version,
     },

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { UsageError } from '../host/command.ts'
 import { fileProblem, writeProblem } from '../host/fs-errors.ts'
 import { type Audit, openAudit } from './audit.ts'
+import type { WritableFeed } from './audit-feed.ts'
 import { openFileDestination } from './audit-file.ts'
 import { defaultPolicy, type Policy } from './audit-policy.ts'
 import { hashWith, saltIn } from './audit-redact.ts'
@@ -30,6 +31,8 @@ export type AuditLogOptions = {
   readonly metrics: Metrics
   readonly sourcesOf: UnknownKeyLimiter['sourcesOf']
   readonly now: () => number
+  /** Receives the events, for watches; absent: nobody watches them. */
+  readonly feed?: WritableFeed
   readonly failed: (what: string, error: unknown) => void
 }
 
@@ -45,22 +48,27 @@ export async function openAuditLog(options: AuditLogOptions): Promise<Audit> {
   const policy = await policyOf(options.settings)
   const { settings, directory } = options
   const sink = await openAuditSink(options).catch(error => {
-    throw new UsageError([`audit.log: ${writeProblem(resolve(directory, settings['audit.log']), error)}`])
+    throw new UsageError([`audit.log: ${writeProblem(auditFileOf(settings, directory), error)}`])
   })
   return auditInto(sink, policy, options)
 }
 
 export function auditInto(sink: Sink, policy: Policy, options: Omit<AuditLogOptions, 'settings' | 'failed'>): Audit {
-  const { directory, salt, metrics, sourcesOf, now } = options
+  const { directory, salt, metrics, sourcesOf, now, feed } = options
   return openAudit({
     policy,
     sink,
     hash: hashWith(salt ?? saltIn(saltFileIn(directory), true)),
     now,
     sourcesOf,
+    feed,
     counted: metrics.counter('apiserver_audit_event_total', 'Audit events generated.')({}),
   })
 }
+
+/** The file of the log, if the setting names one. */
+export const auditFileOf = (settings: Pick<AuditSettings, 'audit.log'>, directory: string) =>
+  resolve(directory, settings['audit.log'])
 
 /** Rejects with UsageError. */
 export const policyOf = async (settings: AuditSettings): Promise<Policy> =>
@@ -95,7 +103,7 @@ export async function openAuditSink({ settings, directory, metrics, now, failed 
     settings['audit.log'] === '-'
       ? streamDestination(process.stdout)
       : await openFileDestination({
-          file: resolve(directory, settings['audit.log']),
+          file: auditFileOf(settings, directory),
           maxBytes,
           maxFiles: settings['audit.maxFiles'],
           maxAge: settings['audit.maxAge'] * day,

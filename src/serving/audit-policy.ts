@@ -57,7 +57,7 @@ export const defaultPolicy: Policy = {
       resources: [
         { group: 'authorization.k8s.io' },
         { group: 'authentication.k8s.io' },
-        { group: ours, resources: ['accessexplanations'] },
+        { group: ours, resources: ['accessexplanations', 'patchpreviews'] },
       ],
     },
     { level: 'Metadata', verbs: ['create', 'update', 'patch', 'delete', 'deletecollection'] },

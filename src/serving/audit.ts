@@ -1,5 +1,6 @@
 // Audit logging: decides what to record of each request, and queues the events. The request pipeline calls it at each stage.
 
+import type { AuditLine } from '../api/audit-query.ts'
 import { type Caller, systemCaller } from '../api/caller.ts'
 import { ApiError } from '../api/errors.ts'
 import type { Question } from '../api/kind.ts'
@@ -28,6 +29,8 @@ export interface Audit {
   /** Why events cannot be written at the moment. Servers that require auditing reject writes then. */
   readonly failure: string | undefined
   flush(): Promise<void>
+  /** Resolves with whether all current events are written. */
+  settled(): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -39,18 +42,24 @@ export type AuditOptions = {
   readonly now: () => number
   /** The trusted addresses of a request's path, the client first. */
   readonly sourcesOf: (request: Request) => readonly string[]
+  /** Receives every event that is written, with its size, for watches of audit events. */
+  readonly feed?: { push(event: AuditLine, bytes: number): void } | undefined
   /** apiserver_audit_event_total */
   readonly counted: (events: number) => void
 }
 
-export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: AuditOptions): Audit {
+export function openAudit({ policy, sink, hash, now, sourcesOf, feed, counted }: AuditOptions): Audit {
   const decide = compilePolicy(policy)
   /** False: the queue is full, and the line is lost. */
   const record = (context: AuditContext, level: Level, what: Omit<EventInput, 'level'>): boolean => {
+    return write(eventOf(context, { ...what, level }, { hash, sources: sourcesOf(context.exchange.request) }))
+  }
+  const write = (event: object): boolean => {
     counted(1)
-    return sink.write(
-      JSON.stringify(eventOf(context, { ...what, level }, { hash, sources: sourcesOf(context.exchange.request) })),
-    )
+    const line = JSON.stringify(event)
+    const isTaken = sink.write(line)
+    if (isTaken) feed?.push(event, line.length)
+    return isTaken
   }
   const isDue = (context: AuditContext) => context.decision.level !== 'None' || isAboutKeys(context)
   const levelOf = ({ decision: { level } }: AuditContext): Level => (level === 'None' ? 'Metadata' : level)
@@ -90,11 +99,10 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
       const isNeeded = isDenial(context, code) || (isAboutKeys(context) && code < 300)
       if (isNeeded || isWanted(context, stage)) record(context, levelOf(context), { stage, at: now(), code, error })
     },
-    own(write) {
-      const { level } = decide(questionOf(write), systemCaller)
-      if (level === 'None' && !isAboutKeys({ question: questionOf(write) })) return
-      counted(1)
-      sink.write(JSON.stringify(internalEvent(write, now(), hash)))
+    own(internalWrite) {
+      const question = questionOf(internalWrite)
+      if (decide(question, systemCaller).level === 'None' && !isAboutKeys({ question })) return
+      write(internalEvent(internalWrite, now(), hash))
     },
     isDue,
     async announce(context) {
@@ -112,6 +120,7 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, counted }: Audit
       return sink.failure
     },
     flush: () => sink.flush(),
+    settled: () => sink.settled(),
     close: () => sink.close(),
   }
 }

@@ -211,7 +211,9 @@ function openWalk(kind: Kind, resources: Resources): { readonly [verb in Verb]: 
     async list() {
       const { items } = await resources.list(kind, { fieldSelector: `metadata.name=${ref.name}` })
       assert.equal(items.length, 1)
+      current ??= items[0]?.object
       assert.deepEqual(bare(items[0]?.object as Resource), bare(current as Resource))
+      assertContains(current as unknown as Json, kind.sample)
     },
     async watch() {
       const watch = await resources.watch(kind, { resourceVersion: begun })

@@ -34,6 +34,7 @@ import { openSealer, SealError } from '../../src/storage/encryption.ts'
 import { openMemoryStore } from '../../src/storage/memory.ts'
 import { openSqliteStore } from '../../src/storage/sqlite/store.ts'
 import type { Store } from '../../src/storage/store.ts'
+import { sampleAuditLog } from './sample-audit-log.ts'
 
 export type BuildOptions = {
   readonly engine?: 'memory' | 'sqlite'
@@ -108,6 +109,7 @@ export async function buildApiServer(
   const dependencies: AdmissionDependencies & GateDependencies = {
     now: clock.now,
     random,
+    auditLog: sampleAuditLog(clock.now),
     isNoWider: () => true,
     authorize,
     maxKeyTTL: undefined,

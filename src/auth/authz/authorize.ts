@@ -125,6 +125,20 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pulled }: Au
     }
   }
 
+  /** Objects that are about an object that the caller owns and may get (D70). An object of the same name is another one. */
+  const ownedFilter =
+    (caller: Caller, about: NonNullable<Kind['about']>): Filter =>
+    object => {
+      const found = about(object)
+      const kind = found && byPlural.get(found.resource)?.get(found.group)
+      if (!found || !kind?.stored || !kind.rights) return false
+      const there = peek(kind, { namespace: found.namespace, name: found.name })
+      if (!there || there.metadata.uid !== found.uid) return false
+      if (!rightsOn(kind, there, caller, asking(caller)).some(({ isOwner }) => isOwner)) return false
+      const { group, resource, namespace, name } = found
+      return decide(caller, { verb: 'get', target: { group, resource, namespace, name } }, there).allowed
+    }
+
   const visible = openVisible({ rbac, among, decide, pulled })
 
   return {
@@ -139,13 +153,15 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pulled }: Au
         kind &&
         'target' in question &&
         isFiltered(question, kind) &&
+        (kind.stored || !decision) &&
         !isMetadataDenial(caller, question, decision)
       )
         return {
           answer: 'only',
           reason: 'filtered',
-          filter: filterFor(caller, question),
-          among: () => visible(caller, kind, question.verb),
+          ...(kind.about
+            ? { filter: ownedFilter(caller, kind.about), among: () => undefined }
+            : { filter: filterFor(caller, question), among: () => visible(caller, kind, question.verb) }),
         }
       const object = decision ? undefined : objectOf(question, kind)
       const right = object && byObject(caller as Caller, question, kind, object)
@@ -266,7 +282,7 @@ const isNew = (question: Question) =>
 function isFiltered(question: Question, kind: Kind | undefined): boolean {
   return (
     (question.verb === 'list' || question.verb === 'watch') &&
-    kind?.stored === true &&
+    (kind?.stored === true || kind?.about !== undefined) &&
     !kind.allOrNothing &&
     'target' in question &&
     !question.target.subresource

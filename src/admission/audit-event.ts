@@ -1,0 +1,201 @@
+// AuditEvent: lists and watches the audit log, limited to what the caller may see (D70).
+
+import type { Admission } from '../api/admission.ts'
+import {
+  type Actor,
+  type AuditLine,
+  type AuditPosition,
+  type AuditQuery,
+  type AuditReader,
+  auditEventName,
+  auditUnreadable,
+  type FoundEvent,
+  isActionOf,
+  matchesAudit,
+  parseAuditQuery,
+  userGroup,
+} from '../api/audit-query.ts'
+import type { Caller } from '../api/caller.ts'
+import { badRequest, expired } from '../api/errors.ts'
+import type { ObjectOf } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
+import {
+  documentOf,
+  type Filter,
+  type Selection,
+  statusDocument,
+  type Watch,
+  type WatchEvent,
+  type WatchOptions,
+  watchEvent,
+} from '../api/resources.ts'
+import { AuditEvent } from '../kinds/audit-event.ts'
+
+type Dependencies = { readonly auditLog: AuditReader }
+
+const [defaultLimit, maxLimit] = [100, 500]
+const maxEvents = 256
+
+export const auditEventAdmission = ({ auditLog }: Dependencies): Admission<ObjectOf<typeof AuditEvent>> => ({
+  async list(options, caller) {
+    const query = queryOf(options)
+    const limit = Math.min(options.limit && options.limit > 0 ? options.limit : defaultLimit, maxLimit)
+    const from = options.continue ? readToken(options.continue) : undefined
+    const { position } = auditLog.feed
+    const view = viewOf(caller, options.only)
+    const actor = options.only && view.actor
+    const page = await auditLog.search({ query, actor, limit, from }, caller.impersonator ?? caller.username)
+    return {
+      items: page.items.flatMap(found => view.show(found) ?? []).map(object => documentOf(object)),
+      resourceVersion: String(position),
+      ...(page.next ? { continue: writeToken(page.next) } : {}),
+    }
+  },
+  watch(options, caller) {
+    const { feed, problem } = auditLog
+    if (problem !== undefined) throw auditUnreadable(problem)
+    return follow(feed, { query: queryOf(options), start: startOf(options, feed), view: viewOf(caller, options.only) })
+  },
+})
+
+function queryOf({ fieldSelector = '', labelSelector = '' }: Selection): AuditQuery {
+  if (labelSelector) throw badRequest('audit events have no labels; use a field selector')
+  return parseAuditQuery(fieldSelector)
+}
+
+type View = { readonly actor: Actor; readonly show: (found: FoundEvent, version?: number) => Resource | undefined }
+
+/** Everything; with `only`, own actions in full, and redacted events about objects that `only` accepts. */
+function viewOf({ username, groups, uid }: Caller, only: Filter | undefined): View {
+  const actor = { username, isUser: groups.includes(userGroup(username)), uid }
+  return {
+    actor,
+    show(found, version) {
+      const object = objectOf(found, version)
+      if (!only || isActionOf(actor, found.event)) return object
+      return only(object) ? objectOf({ ...found, event: redact(found.event) }, version, true) : undefined
+    },
+  }
+}
+
+function objectOf({ id, event, truncated }: FoundEvent, version?: number, redacted = false): Resource {
+  const { stageTimestamp = '', responseStatus } = event
+  const uid = [id.slice(0, 8), id.slice(8, 12), id.slice(12, 16), id.slice(16, 20), id.slice(20)].join('-')
+  return {
+    ...event,
+    ...(responseStatus ? { responseStatus: pick(responseStatus, ['code', 'status', 'reason', 'message']) } : {}),
+    apiVersion: AuditEvent.apiVersion,
+    kind: AuditEvent.kind,
+    metadata: {
+      name: auditEventName(id),
+      uid,
+      creationTimestamp: `${stageTimestamp.slice(0, 19)}Z`,
+      ...(version === undefined ? {} : { resourceVersion: String(version) }),
+    },
+    ...(truncated ? { truncated } : {}),
+    ...(redacted ? { redacted } : {}),
+  } as Resource
+}
+
+const decision = 'authorization.k8s.io/decision'
+
+const shownToOwners = 'level auditID stage verb objectRef requestReceivedTimestamp stageTimestamp'.split(' ')
+
+/** What the owner of an object learns about actions of others on it. */
+function redact(event: AuditLine): AuditLine {
+  const { requestURI = '', user, impersonatedUser, responseStatus, annotations } = event
+  const verdict = annotations?.[decision]
+  const { message: _, ...result } = responseStatus ?? {}
+  return {
+    ...pick(event, shownToOwners),
+    requestURI: requestURI.split('?', 1)[0] ?? '',
+    user: pick(user ?? {}, ['username']),
+    ...(impersonatedUser ? { impersonatedUser: pick(impersonatedUser, ['username']) } : {}),
+    ...(responseStatus ? { responseStatus: result } : {}),
+    ...(verdict === undefined ? {} : { annotations: { [decision]: verdict } }),
+  }
+}
+
+const pick = <T extends object>(from: T, keys: readonly string[]): Partial<T> =>
+  Object.fromEntries(Object.entries(from).filter(([key]) => keys.includes(key))) as Partial<T>
+
+const tokenVersion = 'audit/1'
+
+const writeToken = ({ file, at }: AuditPosition) => btoa(JSON.stringify({ v: tokenVersion, file, at }))
+
+function readToken(token: string): AuditPosition {
+  const { v, file, at } = decode(token)
+  if (v !== tokenVersion || typeof file !== 'string' || !Number.isSafeInteger(at) || (at as number) < 0)
+    throw badRequest('invalid continue token; start a new list without the continue parameter')
+  return { file, at: at as number }
+}
+
+function decode(token: string): { readonly [key: string]: unknown } {
+  try {
+    const value: unknown = JSON.parse(atob(token.slice(0, 512).replaceAll('-', '+').replaceAll('_', '/')))
+    return typeof value === 'object' && value !== null ? { ...value } : {}
+  } catch {
+    return {}
+  }
+}
+
+/** Without a version, a watch starts with the buffered events. */
+function startOf({ resourceVersion = '' }: WatchOptions, { start }: AuditReader['feed']): number {
+  if (resourceVersion === '' || resourceVersion === '0') return start
+  if (!/^\d{1,16}$/.test(resourceVersion))
+    throw badRequest(
+      `invalid resource version: ${JSON.stringify(resourceVersion)}: it must be one that this server returned`,
+    )
+  return Number(resourceVersion)
+}
+
+type Following = { readonly query: AuditQuery; readonly start: number; readonly view: View }
+
+function follow(feed: AuditReader['feed'], { query, start, view }: Following): Watch {
+  let position = start
+  let stopped = false
+  let wake = () => {}
+  let cancel = () => {}
+  const stop = () => {
+    stopped = true
+    cancel()
+    wake()
+  }
+  const take = (): readonly WatchEvent[] | undefined => {
+    const found = feed.after(position, maxEvents)
+    if (!found) {
+      stopped = true
+      const message = `too old resource version: ${position} (${feed.start})`
+      return [watchEvent('ERROR', statusDocument(expired(message).status))]
+    }
+    if (found.length === 0) return undefined
+    position = found.at(-1)?.position ?? position
+    return found.flatMap(one => {
+      const isWanted = matchesAudit(query, one.event, () => auditEventName(one.id))
+      const object = isWanted ? view.show(one, one.position) : undefined
+      return object ? [watchEvent('ADDED', documentOf(object))] : []
+    })
+  }
+  return {
+    async next() {
+      while (!stopped) {
+        const events = take()
+        if (events?.length) return events
+        if (events) {
+          await Promise.resolve()
+          continue
+        }
+        await new Promise<void>(resolve => {
+          wake = resolve
+          cancel = feed.wait(resolve)
+        })
+      }
+      return undefined
+    },
+    bookmark: () => {
+      const { apiVersion, kind } = AuditEvent
+      return watchEvent('BOOKMARK', documentOf({ apiVersion, kind, metadata: { resourceVersion: String(position) } }))
+    },
+    stop,
+  }
+}

@@ -1,0 +1,99 @@
+// Searches the audit log in a worker thread, and limits the number of searches.
+
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type AuditFeed, type AuditReader, auditUnreadable } from '../api/audit-query.ts'
+import { expired, tooManyRequests } from '../api/errors.ts'
+import type { Scanned } from './audit-scan.ts'
+import type { SearchAnswer, SearchData, SearchJob } from './audit-search-worker.ts'
+
+/** Searches of one user at a time, and of all users together. */
+const maxOfUser = 2
+const maxSearches = 32
+
+const fix = 'set audit.log to a file, such as audit.log'
+
+export type AuditReaderOptions = {
+  /** The setting audit.log. */
+  readonly target: string
+  /** Its path, if it is a file. */
+  readonly file: string
+  readonly feed: AuditFeed
+  /** Resolves once all current events are in the file, or cannot be written. */
+  readonly settled: () => Promise<unknown>
+}
+
+export function openAuditReader({ target, file, feed, settled }: AuditReaderOptions): AuditReader {
+  const problem =
+    target === 'off'
+      ? `audit events cannot be read, because audit.log is off; ${fix}`
+      : target === '-'
+        ? `audit events cannot be read, because audit.log is standard output; ${fix}`
+        : undefined
+  const thread = openThread(file)
+  const running = new Map<string, number>()
+  let total = 0
+  return {
+    feed,
+    problem,
+    async search(search, user) {
+      if (problem !== undefined) throw auditUnreadable(problem)
+      const own = running.get(user) ?? 0
+      if (own >= maxOfUser || total >= maxSearches) throw tooManyRequests()
+      running.set(user, own + 1)
+      total++
+      try {
+        if (!search.from) await settled()
+        return found(await thread(search))
+      } finally {
+        total--
+        const left = (running.get(user) ?? 1) - 1
+        if (left) running.set(user, left)
+        else running.delete(user)
+      }
+    },
+  }
+}
+
+function found(scanned: Scanned) {
+  if ('expired' in scanned)
+    throw expired('The provided continue parameter refers to an audit log file that no longer exists; search again')
+  if ('unreadable' in scanned) throw auditUnreadable(`audit events cannot be read: ${scanned.unreadable}`)
+  return scanned
+}
+
+type Waiting = { readonly resolve: (scanned: Scanned) => void; readonly reject: (error: Error) => void }
+
+/** The thread starts with the first search, and again after a crash. It does not keep the process running. */
+function openThread(file: string): (search: SearchJob['search']) => Promise<Scanned> {
+  const waiting = new Map<number, Waiting>()
+  let worker: Worker | undefined
+  let lastId = 0
+  const start = (): Worker => {
+    const program = new URL(`./audit-search-worker${extname(import.meta.url)}`, import.meta.url)
+    const workerData: SearchData = { file }
+    const made = new Worker(program, { workerData, name: 'audit-search' })
+    made.unref()
+    made.on('message', ({ id, scanned }: SearchAnswer) => {
+      waiting.get(id)?.resolve(scanned)
+      waiting.delete(id)
+      if (waiting.size === 0) made.unref()
+    })
+    const lost = (error: Error) => {
+      if (worker === made) worker = undefined
+      for (const one of waiting.values()) one.reject(error)
+      waiting.clear()
+    }
+    made.on('error', lost)
+    made.on('exit', code => lost(new Error(`the audit search thread ended with ${code}`)))
+    return made
+  }
+  return search =>
+    new Promise((resolve, reject) => {
+      worker ??= start()
+      worker.ref()
+      const id = ++lastId
+      waiting.set(id, { resolve, reject })
+      worker.postMessage({ id, search } satisfies SearchJob)
+    })
+}
