@@ -78,6 +78,7 @@ export const commands: readonly Row[] = [
     row('who-can', questions, 'whoCan'),
     row('auth explain-token', () => import('./access/explain-token.ts'), 'explainToken'),
   ]),
+  ...about('Audit', [row('audit search', () => import('./audit/search.ts'), 'auditSearch')]),
   ...about('Objects of any kind', [
     row('get', objects, 'get'),
     row('list', objects, 'list'),
