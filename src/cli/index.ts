@@ -77,8 +77,8 @@ export const commands: readonly Row[] = [
     row('why', questions, 'why'),
     row('who-can', questions, 'whoCan'),
     row('auth explain-token', () => import('./access/explain-token.ts'), 'explainToken'),
+    row('audit search', () => import('./audit/search.ts'), 'auditSearch'),
   ]),
-  ...about('Audit', [row('audit search', () => import('./audit/search.ts'), 'auditSearch')]),
   ...about('Objects of any kind', [
     row('get', objects, 'get'),
     row('list', objects, 'list'),
