@@ -16,7 +16,7 @@ const mayImport: Record<string, readonly string[] | typeof everything> = {
   cmd: everything,
   apiserver: [
     ...['api', 'host', 'kinds', 'auth', 'admission', 'registry', 'controllers', 'storage', 'serving', 'http'],
-    ...['transport', 'gateway'],
+    ...['transport', 'gateway', 'vcluster'],
   ],
   gateway: ['api', 'host', 'kinds', 'auth', 'serving', 'transport', 'client', 'reconcile'],
   vcluster: ['api', 'host', 'serving', 'transport', 'reconcile'],

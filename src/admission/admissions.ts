@@ -6,6 +6,7 @@ import { AuditEvent } from '../kinds/audit-event.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { Namespace } from '../kinds/namespace.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
+import { PatchPreview } from '../kinds/patch-preview.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SelfSubjectAccessReview, SelfSubjectReview, SelfSubjectRulesReview } from '../kinds/self-reviews.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
@@ -19,6 +20,7 @@ import { auditEventAdmission } from './audit-event.ts'
 import { directClusterEndpointTokenAdmission } from './direct-cluster-endpoint-token.ts'
 import { namespaceAdmission } from './namespace.ts'
 import { ownedAccessKeyAdmission } from './owned-access-key.ts'
+import { patchPreviewAdmission } from './patch-preview.ts'
 import { projectSecretAdmission } from './project-secret.ts'
 import {
   selfSubjectAccessReviewAdmission,
@@ -41,6 +43,7 @@ export type AdmissionDependencies = Needs<typeof accessExplanationAdmission> &
   Needs<typeof directClusterEndpointTokenAdmission> &
   Needs<typeof namespaceAdmission> &
   Needs<typeof ownedAccessKeyAdmission> &
+  Needs<typeof patchPreviewAdmission> &
   Needs<typeof projectSecretAdmission> &
   Needs<typeof selfSubjectReviewAdmission> &
   Needs<typeof selfSubjectRulesReviewAdmission> &
@@ -58,6 +61,7 @@ export const admissionsFor = (dependencies: AdmissionDependencies): Admissions =
     forKind(DirectClusterEndpointToken, directClusterEndpointTokenAdmission(dependencies)),
     forKind(Namespace, namespaceAdmission(dependencies)),
     forKind(OwnedAccessKey, ownedAccessKeyAdmission(dependencies)),
+    forKind(PatchPreview, patchPreviewAdmission(dependencies)),
     forKind(ProjectSecret, projectSecretAdmission(dependencies)),
     forKind(SelfSubjectAccessReview, selfSubjectAccessReviewAdmission(dependencies)),
     forKind(SelfSubjectReview, selfSubjectReviewAdmission(dependencies)),

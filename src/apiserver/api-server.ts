@@ -22,6 +22,7 @@ import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { SealContext, SealError, Sealer } from '../storage/encryption.ts'
 import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
+import type { PatchPreviews } from './patch-previews.ts'
 
 export type ApiServer = {
   readonly registry: Registry
@@ -120,6 +121,8 @@ export type BuildOptions = {
   readonly record?: (write: InternalWrite) => void
   /** The audit log, to read it; absent: it cannot be read. */
   readonly auditLog?: AuditReader
+  /** Evaluates patches in the sandbox; absent: the server does not. */
+  readonly previewPatches?: PatchPreviews['run']
   /** Opens the sign-in of people and machines; absent: not configured. */
   readonly signIn?: ((parts: SignInParts) => OpenedSignIn) | undefined
   /** Runs before anything else is stored, including the built-in roles. */

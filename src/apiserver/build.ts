@@ -5,6 +5,7 @@ import { type AdmissionDependencies, admissionsFor } from '../admission/admissio
 import { type GateDependencies, openGate } from '../admission/gate.ts'
 import { noAuditLog } from '../api/audit-query.ts'
 import { type Scope, systemCaller } from '../api/caller.ts'
+import { unavailable } from '../api/errors.ts'
 import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import { authenticateWith, isLiveWith, keyEndsWith } from '../auth/authn/authenticate.ts'
 import { expiryWarnings, renewalsWith } from '../auth/authn/expiry-warnings.ts'
@@ -59,6 +60,10 @@ function generateKeyPair() {
   }
 }
 
+const noPreviews = async () => {
+  throw unavailable('this server does not preview patches')
+}
+
 export function buildApiServer(options: BuildOptions): ApiServer {
   const {
     storage,
@@ -77,6 +82,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     adminGroups = [],
     issuerOf = () => undefined,
     auditLog = noAuditLog,
+    previewPatches = noPreviews,
   } = options
   const lastActivity = (uid: string) => storage.activity.last(uid)
   const rights = openPermissionChanges()
@@ -86,6 +92,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     now,
     random,
     auditLog,
+    previewPatches,
     lastActivity,
     isNoWider: isScopeNoWider,
     maxKeyTTL: maxKeyTTL || undefined,

@@ -33,6 +33,7 @@ import { printFirstRun } from './first-run.ts'
 import { listen } from './listeners.ts'
 import { type Machines, openMachines } from './machines.ts'
 import { gaugeApiServer } from './metrics.ts'
+import { openPatchPreviews } from './patch-previews.ts'
 import { cookieNameOf, openPages, openPeople, type People } from './people.ts'
 import { record } from './request-log.ts'
 import type { Settings } from './settings.ts'
@@ -86,6 +87,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     feed,
     settled: audit.settled,
   })
+  const previews = openPatchPreviews(settings['limits.previews'], now)
   const first = async (internalClient: Resources) => {
     if (isFirstStart) await createAdminKey(internalClient, directory)
   }
@@ -105,6 +107,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     failed,
     first,
     auditLog,
+    previewPatches: previews.run,
     guard,
     sealBroken: alarmOf(metrics, log),
     recorded: internalClient => withAudit(audit, internalClient),
@@ -248,7 +251,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   await Promise.all([closeAdminSocket(), ...listeners.map(listener => listener.close(drainWithin))])
   gateway?.stop()
   signIn?.stop()
-  await Promise.all([controllers.stop(), sealing.stop()])
+  await Promise.all([controllers.stop(), sealing.stop(), previews.close()])
   apiServer.stop()
   await audit.close()
   await storage.close()

@@ -4,7 +4,7 @@ import { DecodeError } from '../api/json-reader.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
 import { decodeYamlFile } from '../api/yaml-codec.ts'
 import { type Io, UsageError } from '../host/command.ts'
-import { objectProblem } from '../vcluster/sync/validate-endpoints.ts'
+import { inputProblem } from '../vcluster/patch/preview-input.ts'
 
 /** `virtual.namespace` is the default for objects of the virtual cluster. Throws UsageError with the file and the problem. */
 export async function readObject(
@@ -13,7 +13,7 @@ export async function readObject(
   virtual?: { readonly namespace: string | undefined },
 ): Promise<JsonObject> {
   const value = withNamespace(await readValue(file, io), virtual?.namespace)
-  const problem = problemOf(value, virtual ? ', or set --object-namespace NS' : '')
+  const problem = inputProblem(value, virtual ? ', or set --object-namespace NS' : '')
   if (problem !== undefined) throw new UsageError([`${file}: ${problem}`])
   return value as JsonObject
 }
@@ -35,15 +35,4 @@ async function readValue(file: string, io: Io): Promise<Json> {
     if (error instanceof DecodeError) throw new UsageError([`${file}: ${error.message}`])
     throw error
   }
-}
-
-function problemOf(value: Json, otherwise: string): string | undefined {
-  if (!isObject(value)) return 'expected one object'
-  const found = `${value['apiVersion']}/${value['kind']}`
-  if (found !== 'v1/Endpoints' && found !== 'discovery.k8s.io/v1/EndpointSlice')
-    return 'expected apiVersion: v1 and kind: Endpoints, or apiVersion: discovery.k8s.io/v1 and kind: EndpointSlice; the syncer handles no other kind'
-  const metadata = value['metadata']
-  if (!isObject(metadata) || typeof metadata['name'] !== 'string' || typeof metadata['namespace'] !== 'string')
-    return `metadata.name and metadata.namespace are required: the name on the other side derives from them${otherwise}`
-  return objectProblem(value)
 }

@@ -30,12 +30,18 @@ export const builtInRoles: {
     users: ['admin'],
   },
   'platform-user': {
-    what: 'Permissions of every authenticated user: their own keys and tokens, and self reviews.',
+    what: 'Permissions of every authenticated user: their own keys and tokens, self reviews, and previews of patches.',
     rules: [
       {
         verbs: ['create'],
         apiGroups: [ours],
-        resources: ['ownedaccesskeys', 'ownedaccesskeys/rotate', 'directclusterendpointtokens', 'accessexplanations'],
+        resources: [
+          'ownedaccesskeys',
+          'ownedaccesskeys/rotate',
+          'directclusterendpointtokens',
+          'accessexplanations',
+          'patchpreviews',
+        ],
       },
       ...selfReviews,
     ],

@@ -7,6 +7,7 @@ import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
 import { LoginState } from './login-state.ts'
 import { Namespace } from './namespace.ts'
 import { OwnedAccessKey } from './owned-access-key.ts'
+import { PatchPreview } from './patch-preview.ts'
 import { ProjectSecret } from './project-secret.ts'
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from './rbac.ts'
 import { SecretVersion } from './secret-version.ts'
@@ -27,6 +28,7 @@ export const kinds: readonly Kind[] = [
   LoginState,
   Namespace,
   OwnedAccessKey,
+  PatchPreview,
   ProjectSecret,
   SecretVersion,
   SharedSecret,

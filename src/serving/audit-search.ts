@@ -6,10 +6,10 @@ import { type AuditFeed, type AuditReader, auditUnreadable } from '../api/audit-
 import { expired, tooManyRequests } from '../api/errors.ts'
 import type { Scanned } from './audit-scan.ts'
 import type { SearchAnswer, SearchData, SearchJob } from './audit-search-worker.ts'
+import { openInflightLimits } from './inflight-limits.ts'
 
-/** Searches of one user at a time, and of all users together. */
-const maxOfUser = 2
-const maxSearches = 32
+/** Searches that run or wait: of all users together, and of one user. */
+const [maxSearches, maxOfUser] = [32, 4]
 
 const fix = 'set audit.log to a file, such as audit.log'
 
@@ -31,25 +31,25 @@ export function openAuditReader({ target, file, feed, settled }: AuditReaderOpti
         ? `audit events cannot be read, because audit.log is standard output; ${fix}`
         : undefined
   const thread = openThread(file)
-  const running = new Map<string, number>()
-  let total = 0
+  const limits = openInflightLimits({
+    max: { read: maxSearches, write: 0, watch: 0 },
+    share: maxOfUser / maxSearches,
+    rate: 0,
+    burst: 0,
+    now: Date.now,
+  })
   return {
     feed,
     problem,
     async search(search, user) {
       if (problem !== undefined) throw auditUnreadable(problem)
-      const own = running.get(user) ?? 0
-      if (own >= maxOfUser || total >= maxSearches) throw tooManyRequests()
-      running.set(user, own + 1)
-      total++
+      const leave = limits.enter(user, 'read')
+      if (!leave) throw tooManyRequests()
       try {
         if (!search.from) await settled()
         return found(await thread(search))
       } finally {
-        total--
-        const left = (running.get(user) ?? 1) - 1
-        if (left) running.set(user, left)
-        else running.delete(user)
+        leave()
       }
     },
   }

@@ -121,8 +121,7 @@ describe('every route has an authorization decision:', () => {
         method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {},
       )
       const isEmptyList = verb === 'list' && status === 200 && body.items.every(isTheirs)
-      const isSilentWatch =
-        verb === 'watch' && status === 200 && (text === '' || kind.ownerOnly)
+      const isSilentWatch = verb === 'watch' && status === 200 && (text === '' || kind.ownerOnly)
       assert.ok(
         status === 403 || (kind.ownerOnly && status === 404) || isEmptyList || isSilentWatch,
         `${method} ${path}: ${status} ${text.slice(0, 200)}`,

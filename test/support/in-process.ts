@@ -110,6 +110,7 @@ export async function buildApiServer(
     now: clock.now,
     random,
     auditLog: sampleAuditLog(clock.now),
+    previewPatches: async () => ({ notes: [] }),
     isNoWider: () => true,
     authorize,
     maxKeyTTL: undefined,

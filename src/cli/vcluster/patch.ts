@@ -17,9 +17,9 @@ import {
 } from '../../vcluster/patch/preview.ts'
 import { checkRoundTrip, type RoundTrip } from '../../vcluster/patch/round-trip.ts'
 import { openSandbox, type Sandbox } from '../../vcluster/patch/sandbox.ts'
+import { stripSyncMetadata } from '../../vcluster/patch/strip-sync-metadata.ts'
 import { readObject } from '../read-object.ts'
 import { diffOf } from './diff.ts'
-import { stripSyncMetadata } from './strip-sync-metadata.ts'
 
 export const vclusterFlags = {
   ...configFlags,
@@ -169,7 +169,7 @@ function show(preview: Preview, output: string): string {
   return output === 'trace' ? traceOf(preview) : writeYaml(preview.object)
 }
 
-function traceOf({ trace, referencedObjects, problem = '' }: Preview): string {
+function traceOf({ trace, referencedObjects, failure }: Preview): string {
   const lines = trace.flatMap(({ index, path, changes, unchanged, skipped, ms }) => [
     `patch ${index} at ${path || '""'} (${ms.toFixed(1)} ms)`,
     ...changes.map(
@@ -178,7 +178,7 @@ function traceOf({ trace, referencedObjects, problem = '' }: Preview): string {
     ),
     ...unchanged.map(at => `  ${at || '""'}: unchanged`),
     ...skipped.map(({ path: at, reason }) => `  skipped ${at || '""'}: ${reason}`),
-    ...(problem.startsWith(`PatchFailed: patch ${index} `)
+    ...(failure?.index === index
       ? ['  failed']
       : changes.length || unchanged.length || skipped.length
         ? []

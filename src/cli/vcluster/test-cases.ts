@@ -6,10 +6,10 @@ import { defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { readConfig } from '../../vcluster/config/read.ts'
 import { missingIdentity, type PreviewOptions, previewToHost, previewToVirtual } from '../../vcluster/patch/preview.ts'
 import { openSandbox } from '../../vcluster/patch/sandbox.ts'
+import { stripSyncMetadata } from '../../vcluster/patch/strip-sync-metadata.ts'
 import { readObject } from '../read-object.ts'
 import { diffOf } from './diff.ts'
 import { vclusterFlags } from './patch.ts'
-import { stripSyncMetadata } from './strip-sync-metadata.ts'
 
 const { file: _, ...flags } = vclusterFlags
 

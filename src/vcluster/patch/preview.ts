@@ -17,7 +17,7 @@ import { objectProblem } from '../sync/validate-endpoints.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
 import { protectedReason } from './apply-one.ts'
 import type { Patch } from './patch.ts'
-import { problemTexts } from './problem.ts'
+import { type Problem, problemTexts } from './problem.ts'
 import type { ReferencedObject } from './reference.ts'
 import { notSyncedBackReason } from './reverse-scope.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -40,6 +40,10 @@ export type Preview = {
   readonly trace: readonly Step[]
   readonly referencedObjects: readonly ReferencedObject[]
   readonly problem?: string
+  /** The code of the problem, such as PatchFailed or NotSynced. */
+  readonly reason?: string
+  /** The patch that failed, if one did. */
+  readonly failure?: Problem
   /** Hints about results that may be unexpected. */
   readonly notes: readonly string[]
 }
@@ -58,14 +62,15 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
     ...unresolvedReferences,
     ...unsyncedReferences(referencedObjects, syncedKindOf(objects.virtualObject), options),
   ]
-  return { ...patched, plain: plain.object, trace, referencedObjects, notes }
+  const failure = patched.problem === undefined ? undefined : seen.last?.problem
+  return { ...patched, plain: plain.object, trace, referencedObjects, notes, ...(failure && { failure }) }
 }
 
 async function planHost(
   { virtualObject, hostObject }: PreviewObjects,
   options: PreviewOptions,
   patcher: PlanTools['patcher'],
-): Promise<Pick<Preview, 'object' | 'problem'>> {
+): Promise<Pick<Preview, 'object' | 'problem' | 'reason'>> {
   const { name, namespace, config, now } = options
   const { endpoints } = config.sync.toHost
   const virtual = virtualObject as unknown as SyncedObject
@@ -89,13 +94,19 @@ async function planHost(
   const plan = await planObject({ ref, virtual, service, host }, tools)
   const object = (plan.host?.object ?? host ?? virtual) as unknown as JsonObject
   const disabled = disabledReason(synced, config)
-  if (disabled !== undefined) return { object, problem: disabled }
+  if (disabled !== undefined) return { object, problem: disabled, reason: notSynced }
   if (plan.syncFailure)
-    return { object, problem: `${plan.syncFailure.reason}: ${plan.syncFailure.logged ?? plan.syncFailure.message}` }
+    return {
+      object,
+      problem: `${plan.syncFailure.reason}: ${plan.syncFailure.logged ?? plan.syncFailure.message}`,
+      reason: plan.syncFailure.reason,
+    }
   return plan.state === 'synced'
     ? { object }
-    : { object, problem: `not synced: ${stateReason(plan.state, virtual, synced)}` }
+    : { object, problem: `not synced: ${stateReason(plan.state, virtual, synced)}`, reason: notSynced }
 }
+
+const notSynced = 'NotSynced'
 
 const disabledReason = ({ setting }: SyncedKind, { sync }: Config): string | undefined =>
   sync.toHost[setting].enabled ? undefined : `not synced: sync.toHost.${setting}.enabled is false`
@@ -155,7 +166,8 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
   const object = { ...plain, metadata: { ...back, ...(labels && { labels }), ...(annotations && { annotations }) } }
   const trace = patched?.trace ?? []
   const { problem: foreign, notes } = ownershipProblem(objects, options)
-  const problem = disabledReason(syncedKindOf(hostObject), options.config) ?? foreign
+  const disabled = disabledReason(syncedKindOf(hostObject), options.config)
+  const problem = disabled ?? foreign
   return {
     object: object as unknown as JsonObject,
     plain,
@@ -163,8 +175,10 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
     referencedObjects: patched?.referencedObjects ?? [],
     ...(patched?.problem && {
       problem: `PatchFailed: ${problemTexts(patched.problem, syncedKindOf(hostObject).setting).logged}`,
+      reason: 'PatchFailed',
+      failure: patched.problem,
     }),
-    ...(problem === undefined ? {} : { problem }),
+    ...(problem === undefined ? {} : { problem, reason: disabled === undefined ? 'HostObjectForeign' : notSynced }),
     notes: [...notes, ...trace.flatMap(unmatched), ...trace.flatMap(ignoredMatches)],
   }
 }
@@ -172,7 +186,7 @@ export async function previewToVirtual(objects: ReverseObjects, options: Preview
 export const syncedKindOf = ({ kind }: JsonObject): SyncedKind =>
   kind === 'EndpointSlice' ? endpointSlicesKind : endpointsKind
 
-const keyPolicyOf = ({ sync }: Config): KeyPolicy => {
+export const keyPolicyOf = ({ sync }: Config): KeyPolicy => {
   const { allowedMetadataKeys: allowed, deniedMetadataKeys: denied } = sync.toHost.endpoints
   return keyPolicy({ allowed, denied })
 }

@@ -1,7 +1,7 @@
 // Removes the syncer's labels and annotations from an object, so that diffs show only the patches.
 
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
-import { METADATA_PREFIX } from '../../vcluster/sync/names.ts'
+import { METADATA_PREFIX } from '../sync/names.ts'
 
 export function stripSyncMetadata(object: JsonObject): JsonObject {
   const metadata = isObject(object['metadata']) ? object['metadata'] : {}

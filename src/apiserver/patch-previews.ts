@@ -1,0 +1,43 @@
+// Previews of patches: a quota for each user, and the threads that run them (D70).
+
+import type { Caller } from '../api/caller.ts'
+import { tooManyRequests } from '../api/errors.ts'
+import type { JsonObject } from '../api/object.ts'
+import { openInflightLimits } from '../serving/inflight-limits.ts'
+import type { PreviewRequest } from '../vcluster/patch/preview-report.ts'
+import type { Previews } from '../vcluster/patch/preview-threads.ts'
+
+export type PatchPreviews = {
+  readonly run: (caller: Caller, spec: JsonObject) => Promise<JsonObject>
+  readonly close: () => Promise<void>
+}
+
+/** Previews that run or wait: of all users together, and of one user. */
+const [maxPreviews, maxOfUser] = [16, 2]
+
+/** `perMinute`: previews of one user. */
+export function openPatchPreviews(perMinute: number, now: () => number): PatchPreviews {
+  const limits = openInflightLimits({
+    max: { read: 0, write: maxPreviews, watch: 0 },
+    share: maxOfUser / maxPreviews,
+    rate: perMinute / 60,
+    burst: perMinute,
+    now,
+  })
+  let threads: Promise<Previews> | undefined
+  // Loaded with the first preview, because it has many modules.
+  const opened = async () => (await import('../vcluster/patch/preview-threads.ts')).openPreviews()
+  return {
+    async run(caller, spec) {
+      const leave = limits.enter(caller.impersonator ?? caller.username, 'write')
+      if (!leave) throw tooManyRequests()
+      try {
+        threads ??= opened()
+        return await (await threads).run(spec as unknown as PreviewRequest)
+      } finally {
+        leave()
+      }
+    },
+    close: async () => (await threads)?.close(),
+  }
+}
