@@ -33,7 +33,8 @@ export async function create(
     const next = withoutStatus(kind.hasIdentity ? { ...object, metadata: identify(ctx, object.metadata) } : object)
     const admitted = await admit(ctx, { kind, next, old: undefined, errors, request })
     const answer = ctx.admissions.get(kind)?.answer
-    return documentOf(answer ? await answer(admitted.object, request) : admitted.object)
+    // In the order of the answer: a preview of an object keeps the order of its fields.
+    return documentOf(answer ? await answer(admitted.object, request) : admitted.object, JSON.stringify)
   }
   const fresh = newMetadata(object.metadata, { namespace: space, uid: ctx.uuid(), now: timestamp(ctx.now()) })
   const prefix = fresh.name ? undefined : (fresh.generateName ?? kind.generateNamePrefix)

@@ -75,6 +75,7 @@ const openToAll = [
   'selfsubjectaccessreviews',
   'selfsubjectrulesreviews',
   'accessexplanations',
+  'patchpreviews',
   'directclusterendpointtokens',
   'ownedaccesskeys',
 ]

@@ -18,6 +18,7 @@ import {
 import { checkRoundTrip, type RoundTrip } from '../../vcluster/patch/round-trip.ts'
 import { openSandbox, type Sandbox } from '../../vcluster/patch/sandbox.ts'
 import { stripSyncMetadata } from '../../vcluster/patch/strip-sync-metadata.ts'
+import { contextFlag } from '../flags.ts'
 import { readObject } from '../read-object.ts'
 import { diffOf } from './diff.ts'
 
@@ -54,6 +55,10 @@ export const vclusterPatch = defineCommand({
       command: 'platform vcluster patch -f vcluster.yaml --name vc --namespace team --object endpoints.yaml -o diff',
     },
     {
+      what: 'Evaluated by the server',
+      command: 'platform vcluster patch -f vcluster.yaml --name vc --namespace team --object endpoints.yaml --server',
+    },
+    {
       what: 'The object synced back from the host',
       command: 'platform vcluster patch -f vcluster.yaml --name vc --namespace team --object host.yaml --reverse',
     },
@@ -72,6 +77,11 @@ export const vclusterPatch = defineCommand({
       value: 'FILE',
       what: 'With --reverse: the existing object in the virtual cluster.',
     },
+    server: {
+      type: 'switch',
+      what: 'Evaluate on the server of the current context (PatchPreview), with the same output.',
+    },
+    ...contextFlag,
     reverse: { type: 'switch', what: 'Preview the sync from the host to the virtual cluster.' },
     'check-round-trip': { type: 'switch', what: 'Also check that reverseExpression reverses expression.' },
     output: {
@@ -95,6 +105,11 @@ export const vclusterPatch = defineCommand({
       ? missingIdentity({ virtualObject: virtual, hostObject: object }, flags.name)
       : undefined
     if (nameless !== undefined) throw new UsageError([`${flags.object}: ${nameless}`])
+    if (flags.server) {
+      // Loaded only if needed: a local preview needs no connection.
+      const { askServer } = await import('./server-preview.ts')
+      return print(await askServer({ flags, config, object, host, virtual }, io), flags, io)
+    }
     const sandbox = openSandbox({ workers: 1 })
     try {
       // Start the worker first, so that the trace does not include its start.
@@ -104,18 +119,28 @@ export const vclusterPatch = defineCommand({
       const preview = flags.reverse
         ? await previewToVirtual({ virtualObject: virtual, hostObject: object }, options)
         : await previewToHost({ virtualObject: object, hostObject: host }, options)
-      // Do not print an object that would not be written. The trace shows how far the patches got.
-      if (preview.problem === undefined || flags.output === 'trace') io.out(show(preview, flags.output))
-      for (const note of preview.notes) io.err(`platform: note: ${note}\n`)
-      if (preview.problem !== undefined) io.err(`platform: ${preview.problem}\n`)
       const trips = flags['check-round-trip'] ? await roundTrips({ ...options, object }) : []
-      for (const trip of trips) report(trip, io)
-      return preview.problem === undefined && trips.every(trip => !trip.broken.length) ? 0 : 1
+      return print({ preview, trips }, flags, io)
     } finally {
       await sandbox.close()
     }
   },
 })
+
+/** Returns the exit code. */
+function print(
+  { preview, trips }: { readonly preview: Preview; readonly trips: readonly RoundTrip[] },
+  flags: { readonly output: string; readonly 'check-round-trip': boolean },
+  io: Io,
+): number {
+  const shown = flags['check-round-trip'] ? trips : []
+  // Do not print an object that would not be written. The trace shows how far the patches got.
+  if (preview.problem === undefined || flags.output === 'trace') io.out(show(preview, flags.output))
+  for (const note of preview.notes) io.err(`platform: note: ${note}\n`)
+  if (preview.problem !== undefined) io.err(`platform: ${preview.problem}\n`)
+  for (const trip of shown) report(trip, io)
+  return preview.problem === undefined && shown.every(trip => !trip.broken.length) ? 0 : 1
+}
 
 /** The same command under the word that the documentation uses for it. */
 export const vclusterPreview: Command = {

@@ -153,13 +153,7 @@ async function roundTrips(object: JsonObject, options: PreviewOptions & ReportTo
   return results
 }
 
-const maxBroken = 10
-
-const tripOf = ({ index: _, broken, ...trip }: RoundTrip, patch: number) => ({
-  patch,
-  ...trip,
-  broken: broken.slice(0, maxBroken),
-})
+const tripOf = ({ index: _, ...trip }: RoundTrip, patch: number) => ({ patch, ...trip })
 
 function resultOf(preview: Preview): object {
   const { object, plain, trace, referencedObjects, notes, failure } = preview
