@@ -101,7 +101,7 @@ const decision = 'authorization.k8s.io/decision'
 
 const shownToOwners = 'level auditID stage verb objectRef requestReceivedTimestamp stageTimestamp'.split(' ')
 
-/** What the owner of an object learns about actions of others on it. */
+/** Keeps the fields that the owner of an object may see of the actions of others. */
 function redact(event: AuditLine): AuditLine {
   const { requestURI = '', user, impersonatedUser, responseStatus, annotations } = event
   const verdict = annotations?.[decision]

@@ -159,7 +159,7 @@ export type AuditSearch = {
   readonly from?: AuditPosition | undefined
 }
 
-/** `next`: where the search goes on; undefined: the log has no older events. */
+/** `next`: where the search continues; undefined: the log has no older events. */
 export type AuditPage = { readonly items: readonly FoundEvent[]; readonly next?: AuditPosition | undefined }
 
 /** Recent events, in order. Positions grow, also across restarts. */

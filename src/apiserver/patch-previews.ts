@@ -1,8 +1,9 @@
 // Previews of patches: a quota for each user, and the threads that run them (D70).
 
 import type { Caller } from '../api/caller.ts'
-import { tooManyRequests } from '../api/errors.ts'
+import { forbidden, tooManyRequests } from '../api/errors.ts'
 import type { JsonObject } from '../api/object.ts'
+import { PatchPreview } from '../kinds/patch-preview.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
 import type { PreviewRequest } from '../vcluster/patch/preview-report.ts'
 import type { Previews } from '../vcluster/patch/preview-threads.ts'
@@ -15,7 +16,7 @@ export type PatchPreviews = {
 /** Previews that run or wait: of all users together, and of one user. */
 const [maxPreviews, maxOfUser] = [16, 2]
 
-/** `perMinute`: previews of one user. */
+/** `perMinute`: previews of one user; 0: none. */
 export function openPatchPreviews(perMinute: number, now: () => number): PatchPreviews {
   const limits = openInflightLimits({
     max: { read: 0, write: maxPreviews, watch: 0 },
@@ -29,6 +30,7 @@ export function openPatchPreviews(perMinute: number, now: () => number): PatchPr
   const opened = async () => (await import('../vcluster/patch/preview-threads.ts')).openPreviews()
   return {
     async run(caller, spec) {
+      if (perMinute === 0) throw forbidden(PatchPreview, '', 'previews are turned off by the setting limits.previews')
       const leave = limits.enter(caller.impersonator ?? caller.username, 'write')
       if (!leave) throw tooManyRequests()
       try {

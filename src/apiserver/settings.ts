@@ -125,7 +125,7 @@ export const table = {
     what: 'Maximum burst of requests from one identity. Applies only if limits.rate is set.',
     check: positive,
   },
-  'limits.previews': { default: 60, what: 'Maximum previews of patches by one identity in a minute.', check: positive },
+  'limits.previews': { default: 60, what: 'Maximum previews of patches by one identity in a minute; 0: no previews.' },
   'limits.unknownKeys': {
     default: 20,
     what: 'Unknown keys from one address in five minutes before it gets a 429; 0: unlimited.',

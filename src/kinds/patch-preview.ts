@@ -67,7 +67,7 @@ const change = struct('A changed value.', {
   after: anyValue('The value after; absent: it was removed.'),
 })
 const trace = list(
-  struct('What one patch did.', {
+  struct('The effect of one patch.', {
     patch: integer('Index of the patch.'),
     path: text('Path of the patch.'),
     changes: list(change, 'Changed values.'),
@@ -85,7 +85,7 @@ const trace = list(
       ...position,
     }),
   }),
-  'What each patch did, in the order of their application.',
+  'The effect of each patch, in the order of their application.',
 )
 const referencedObjects = list(
   struct('A referenced object.', {

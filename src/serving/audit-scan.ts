@@ -18,7 +18,7 @@ import { type LogFile, logFilesOf } from './audit-files.ts'
 
 /** The bounds of one page. */
 export type ScanLimits = { readonly scannedBytes: number; readonly pageBytes: number }
-export const scanLimits: ScanLimits = { scannedBytes: 16 * 1024 * 1024, pageBytes: 512 * 1024 }
+const scanLimits: ScanLimits = { scannedBytes: 16 * 1024 * 1024, pageBytes: 512 * 1024 }
 
 const chunkBytes = 256 * 1024
 /** A longer line is skipped: request and response bodies are limited to less. */

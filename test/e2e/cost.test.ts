@@ -10,6 +10,7 @@ import { scopeRows } from '../prove/cost/scope-rows.ts'
 import { signInRows } from '../prove/cost/sign-in-rows.ts'
 import { proveRows, proveSlices } from '../prove/cost/slices.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
+import { unstoredRows } from '../prove/cost/unstored-rows.ts'
 
 proveSlices({
   'every field of a key by merge patch': /^OwnedAccessKey \S+ by merge patch$/,
@@ -18,7 +19,7 @@ proveSlices({
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
 
-proveRows({ ...ownRows, ...managedRows, ...grantRows, ...scopeRows, ...signInRows })
+proveRows({ ...ownRows, ...managedRows, ...grantRows, ...scopeRows, ...signInRows, ...unstoredRows })
 
 describe('limits of one request', () => {
   let system: System

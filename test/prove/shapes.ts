@@ -3,6 +3,7 @@
 import { generateKeyPairSync, webcrypto } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { matchesAudit, parseAuditQuery } from '../../src/api/audit-query.ts'
 import { ApiError } from '../../src/api/errors.ts'
 import { applyJsonPatch, PatchError } from '../../src/api/json-patch.ts'
 import { DecodeError, readJson } from '../../src/api/json-reader.ts'
@@ -99,6 +100,11 @@ export async function openShapes(): Promise<{ readonly [name: string]: Shape }> 
       seeds: ['metadata.name=a,metadata.namespace!=b\\,c'],
       may: [SelectorError],
       read: text => parseFieldSelector(text, ['metadata.name', 'metadata.namespace']).matches(() => 'a'),
+    },
+    'audit selectors': {
+      seeds: ['user=ada,verb!=get,code=4xx,from=2026-01-31T12:00:00Z,to=2026-02-01T00:00:00+01:00,name=a\\,b'],
+      may: [ApiError],
+      read: text => matchesAudit(parseAuditQuery(text), { stage: 'Panic', user: { username: 'ada' } }, () => 'a'),
     },
     paths: {
       seeds: [

@@ -26,6 +26,8 @@ export type DirectServerOptions = {
   /** Creates objects before the first request, as the server. */
   readonly first?: (internalClient: Resources) => Promise<void>
   readonly signIn?: BuildOptions['signIn']
+  /** The parts behind kinds that are not stored; absent: requests for them get a 503. */
+  readonly unstored?: Pick<BuildOptions, 'auditLog' | 'previewPatches'> | undefined
 }
 
 const settings = await readSettings([], {})
@@ -38,6 +40,7 @@ export async function openDirectServer({
   wrapStore = store => store,
   first,
   signIn,
+  unstored = {},
 }: DirectServerOptions) {
   const storage = await openStorage({ engine: 'memory', directory: '', now })
   const guard = openUnknownKeyLimiter({ now, limit: 0 })
@@ -50,6 +53,7 @@ export async function openDirectServer({
     guard,
     baseUrl: () => 'https://platform.test',
     signIn,
+    ...unstored,
     first: async internalClient => {
       const admin = { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } }
       await internalClient.create(OwnedAccessKey, '', admin)

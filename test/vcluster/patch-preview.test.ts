@@ -130,7 +130,7 @@ describe('limits', () => {
     assert.match(status.problem.message, /memory|longer/)
   })
 
-  test('a result that grows with every round is cut off, and the server goes on', async () => {
+  test('a result that grows with every round is cut off, and the next preview works', async () => {
     const path = 'metadata.annotations.a'
     const patches = [{ path, expression: 'value + value', reverseExpression: 'value' }]
     const object = endpoints()
@@ -192,6 +192,17 @@ describe('permissions and quota', () => {
     const refused = (await answers).find(({ status }) => status === 429)
     assert.equal(refused?.body.reason, 'TooManyRequests')
     assert.equal(refused?.body.details.retryAfterSeconds, 1)
+  })
+
+  test('limits.previews 0 turns previews off', async () => {
+    const other = await startServer({ storage: 'memory', inProcess: true, args: ['--limits-previews', '0'] })
+    try {
+      const { status, body } = await other.request('POST', previews, { body: { spec: { object: endpoints() } } })
+      assert.equal(status, 403)
+      assert.match(body.message, /limits\.previews/)
+    } finally {
+      await other.stop()
+    }
   })
 
   test('the rate per user is limited by limits.previews', async () => {

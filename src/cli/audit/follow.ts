@@ -11,7 +11,7 @@ import { reconnectWarnings } from '../watch-reconnect.ts'
 
 type Following = {
   readonly fieldSelector: string
-  /** Where the watch begins. */
+  /** The start of the watch. */
   readonly resourceVersion: string
   /** The uids of events that were printed. */
   readonly known: readonly string[]
@@ -62,7 +62,7 @@ export async function followEvents(
   }
 }
 
-/** Shows the events since a time, the oldest first. Returns where the watch goes on. */
+/** Shows the events since a time, the oldest first. Returns the version at which the watch continues. */
 async function catchUp(
   resources: Pick<Resources, 'list'>,
   fieldSelector: string,

@@ -11,6 +11,7 @@ import { roleRows } from './role-rows.ts'
 import { scopeRows } from './scope-rows.ts'
 import { signInRows } from './sign-in-rows.ts'
 import type { System } from './system.ts'
+import { unstoredRows } from './unstored-rows.ts'
 
 /** The problem; undefined: none. */
 export type Row = (system: System) => Promise<string | undefined>
@@ -94,6 +95,7 @@ export const rows: { readonly [what: string]: Row } = {
   ...grantRows,
   ...scopeRows,
   ...signInRows,
+  ...unstoredRows,
   ...largeRows,
 }
 

@@ -17,12 +17,14 @@ export type System = {
 export async function openSystem(
   first?: (internalClient: Resources) => Promise<void>,
   signIn?: BuildOptions['signIn'],
+  unstored?: Pick<BuildOptions, 'auditLog' | 'previewPatches'>,
 ): Promise<System> {
   const { adminKey, handle, close } = await openDirectServer({
     now: Date.now,
     auditLevel: 'Metadata',
     ...(first ? { first } : {}),
     signIn,
+    unstored,
   })
   return { adminKey, ask: request => send(handle, request), watch: request => stream(handle, request), close }
 }
