@@ -267,6 +267,12 @@ export function writeCheck(
   }
 }
 
+/** Throws 409 if the permissions of the caller changed while a search ran (D70). */
+export function requireUnchanged(before: AuthResult, now: AuthResult): void {
+  if (before.verdict.answer !== now.verdict.answer || !isSameCaller(before.caller, now.caller))
+    throw permissionsChanged()
+}
+
 /** An authenticated caller is the same object until something about it changes. An impersonated one is new for each request. */
 const isSameCaller = (one: Caller | undefined, other: Caller | undefined) =>
   one === other || (one?.impersonator !== undefined && JSON.stringify(one) === JSON.stringify(other))

@@ -17,6 +17,7 @@ import {
   prepare,
   reauthorize,
   reauthorizeWatch,
+  requireUnchanged,
   writeCheck,
 } from './auth-filter.ts'
 import { refuse } from './error-response.ts'
@@ -207,6 +208,7 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
   const start = () => perform[info.verb as Exclude<Verb, 'watch'>](ready, info, exchange)
   const working = waiting ? waiting.then(start) : start()
   const result = isQuick(info, exchange) && !waiting ? await working : await within(timeout, working, work)
+  if (info.kind.about) requireUnchanged(authResult, latest())
   if (exchange.auditContext) exchange.auditContext.answer = result
   if (recorded && !(await options.access.audit.conclude(recorded, result.type === 'document' ? result.code : 200)))
     throw unavailable('the change is stored, but the audit log cannot be written: check the object before you retry')
@@ -279,8 +281,9 @@ const longestTimer = 2 ** 31 - 1
 
 const isRead = ({ verb }: ResourceInfo) => verb === 'get' || verb === 'list'
 
-/** Reads are answered from memory, unless they wait for a version: no timer needed. */
-const isQuick = (info: ResourceInfo, { query }: Exchange) => isRead(info) && !query.has('resourceVersion')
+/** Reads are answered from memory, unless they wait for a version or search the audit log: no timer needed. */
+const isQuick = (info: ResourceInfo, { query }: Exchange) =>
+  isRead(info) && !info.kind.about && !query.has('resourceVersion')
 
 async function servePage(page: Page, path: string, exchange: Exchange): Promise<void> {
   if (exchange.method !== 'GET')
