@@ -32,11 +32,13 @@ await withEachKubectl(kubectl => {
       assert.deepEqual(rows.toSorted(), [
         `accessexplanations ${group}/v1 false AccessExplanation create`,
         `accesskeyactivities ${group}/v1 false AccessKeyActivity create`,
+        `auditevents ${group}/v1 false AuditEvent list,watch`,
         `clusterrolebindings ${rbac} false ClusterRoleBinding ${verbs}`,
         `clusterroles ${rbac} false ClusterRole ${verbs}`,
         `directclusterendpointtokens ${group}/v1 false DirectClusterEndpointToken create`,
         'namespaces ns v1 false Namespace get,list',
         `ownedaccesskeys oak ${group}/v1 false OwnedAccessKey ${verbs} platform`,
+        `patchpreviews ${group}/v1 false PatchPreview create`,
         `projectsecrets psec ${group}/v1 true ProjectSecret ${verbs} all,platform`,
         `rolebindings ${rbac} true RoleBinding ${verbs}`,
         `roles ${rbac} true Role ${verbs}`,
