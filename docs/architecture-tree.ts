@@ -14,7 +14,7 @@ export function architecturePage(page: string): string {
 }
 
 function tree(): string {
-  const files = globSync('src/**/*.ts', { cwd: root })
+  const files = globSync('src/**/*.{ts,tsx}', { cwd: root })
     .filter(path => !path.endsWith('.test.ts'))
     .toSorted((one, other) => compare(dirname(one), dirname(other)) || compare(one, other))
   const directories = [...new Set(files.map(path => dirname(path)))]

@@ -44,7 +44,7 @@ const long: Record<string, string> = {}
 
 type File = { readonly path: string; readonly text: string; readonly code: string; readonly module: string }
 
-const files: readonly File[] = globSync('src/**/*.ts', { cwd: root })
+const files: readonly File[] = globSync('src/**/*.{ts,tsx}', { cwd: root })
   .toSorted()
   .map(path => {
     const text = readFileSync(join(root, path), 'utf8')
@@ -120,7 +120,7 @@ test('exports are named', () => {
 })
 
 test('file names are kebab-case', () => {
-  const name = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*\.ts$/
+  const name = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*\.tsx?$/
   holds(files.map(({ path }) => !name.test(basename(path)) && `${path}: is not kebab-case`))
 })
 

@@ -1,12 +1,13 @@
 // Runs the API server: opens the store, builds the server over it, listens, and closes everything in order at shutdown.
 
 import { randomUUID } from 'node:crypto'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Resources } from '../api/resources.ts'
 import type { Providers } from '../auth/oidc/provider.ts'
+import { openConsole } from '../http/console.ts'
 import { openRoutes } from '../http/non-resource-routes.ts'
 import { observeRequests } from '../http/request-metrics.ts'
 import type { ServerOptions } from '../http/server.ts'
@@ -183,6 +184,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
         },
         cookieName,
       ),
+    console: openConsole(join(import.meta.dirname, '../../dist/console')),
     resourcesFor: apiServer.registry.as,
     reachVersion: apiServer.registry.reachVersion,
     indexed: apiServer.registry.indexed,

@@ -20,6 +20,7 @@ import {
   requireUnchanged,
   writeCheck,
 } from './auth-filter.ts'
+import type { Console } from './console.ts'
 import { refuse } from './error-response.ts'
 import { limitResult, metadataLimit, withView } from './metadata-only.ts'
 import { negotiate, shapeOf, type View } from './negotiate.ts'
@@ -68,6 +69,8 @@ export type ServerOptions = {
   readonly rootPages: Page
   /** The pages of sign-in below /auth; absent: there are none. */
   readonly signIn?: SignInPages | undefined
+  /** The web console; absent: it is not served. */
+  readonly console?: Console | undefined
   readonly limits: InflightLimits
   /** The queue of requests that wait for their turn on the event loop. */
   readonly fairness: Fairness
@@ -128,6 +131,8 @@ async function handle(
     exchange.auditContext = options.access.audit.begin(exchange, asked, undefined)
     return await respond(exchange, await options.signIn(exchange))
   }
+  const file = options.console?.(exchange)
+  if (file) return await respond(exchange, await file)
   const parsed = read(exchange)
   const question = parsed
     ? withView(parsed.question, exchange)

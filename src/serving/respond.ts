@@ -24,7 +24,8 @@ const encoder = new TextEncoder()
 
 /** undefined: the response is written. Most responses are small and need not wait. */
 export function respond(exchange: Exchange, answer: Answer): Promise<void> | undefined {
-  if (answer.body.length <= compressAbove) return send(exchange, answer, answer.body, false)
+  if (answer.body.length <= compressAbove || answer.headers?.['Content-Encoding'])
+    return send(exchange, answer, answer.body, false)
   return takesGzip(exchange.request.headers['accept-encoding'])
     ? sendZipped(exchange, answer)
     : send(exchange, answer, answer.body, false)

@@ -27,7 +27,7 @@ import { checkSameOrigin } from './same-origin.ts'
 
 /** Seconds that a person has for the provider's pages. */
 const pendingFor = 600
-const defaultReturn = '/auth/session'
+const defaultReturn = '/console/'
 /** State of a login, in a cookie of the browser that started it. */
 const pendingCookie = '__Host-platform-login'
 const purpose = 'login'

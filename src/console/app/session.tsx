@@ -1,0 +1,71 @@
+// Who is signed in. An expired session opens a dialog over the page, so that nothing is lost.
+
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import { announceSession, followSessions } from '../data/hub.ts'
+import { basePath, consoleUrl, followExpiry, readSession, type Session, signInUrl } from '../data/server.ts'
+import { text } from '../text.ts'
+import { Modal } from '../ui/dialog.tsx'
+import { ErrorState, Loading } from '../ui/parts.tsx'
+import { SignIn, SignInPage } from './sign-in.tsx'
+
+const SessionContext = createContext<Session | undefined>(undefined)
+
+export function useSession(): Session {
+  const session = useContext(SessionContext)
+  if (!session) throw new Error('no session')
+  return session
+}
+
+/** The page that asked for the sign-in, below /console/. */
+const here = () => location.pathname.slice(basePath.length + 1) + location.search
+
+export function SessionGate({ children }: { children: ReactNode }) {
+  const client = useQueryClient()
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['session'],
+    queryFn: async () => (await readSession()) ?? null,
+    staleTime: 60_000,
+    refetchOnWindowFocus: 'always',
+  })
+  const [last, setLast] = useState<Session>()
+  useEffect(() => {
+    if (data) setLast(data)
+  }, [data])
+  useEffect(() => followExpiry(() => void refetch()), [refetch])
+  useEffect(() => followSessions(() => void refetch()), [refetch])
+  // Somebody else signed in: nothing that the last user has read may stay.
+  useEffect(() => {
+    if (data && last && data.user !== last.user) location.reload()
+  }, [data, last])
+
+  const signedIn = async () => {
+    await refetch()
+    announceSession()
+    await client.invalidateQueries()
+  }
+  if (isPending) return <Loading />
+  if (error && !last) return <ErrorState error={error} retry={() => void refetch()} />
+  const session = data ?? last
+  if (!session) return <SignInPage onSignedIn={() => void signedIn()} urlOf={provider => signInUrl(provider, here())} />
+  return (
+    <SessionContext value={session}>
+      {children}
+      {data === null && (
+        <Modal title={text.sessionEnded} isOpen>
+          <p>{text.sessionEndedAdvice}</p>
+          <SignIn onSignedIn={() => void signedIn()} urlOf={provider => signInUrl(provider, 'signed-in')} isInPlace />
+        </Modal>
+      )}
+    </SessionContext>
+  )
+}
+
+/** The end of a sign-in in another window. */
+export function SignedInPage() {
+  useEffect(() => {
+    announceSession()
+    window.close()
+  }, [])
+  return <a href={consoleUrl.href}>{text.backHome}</a>
+}

@@ -1,0 +1,189 @@
+// The frame of every page: navigation, breadcrumbs, search, banner and shortcuts.
+
+import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
+import { useEffect, useState, useSyncExternalStore } from 'react'
+import { Menu, MenuItem, MenuTrigger, Popover, Button as RawButton, Separator } from 'react-aria-components'
+import { dropAllDrafts } from '../data/drafts.ts'
+import { announceSession } from '../data/hub.ts'
+import { listPath, shownKinds } from '../data/places.ts'
+import { consoleUrl, signOut } from '../data/server.ts'
+import { followStale, isStale } from '../data/stale.ts'
+import { text } from '../text.ts'
+import { Button } from '../ui/button.tsx'
+import { Logo } from '../ui/logo.tsx'
+import menu from '../ui/menu.module.css'
+import { Palette } from './palette.tsx'
+import { allPlaces, homePlace, navigation, type Place } from './places.ts'
+import { useSession } from './session.tsx'
+import style from './shell.module.css'
+import { ShortcutHelp, useShortcuts } from './shortcuts.tsx'
+import { setTheme, type Theme, useTheme } from './theme.ts'
+
+export function Shell() {
+  const [isFinding, setFinding] = useState(false)
+  const [isHelping, setHelping] = useState(false)
+  const [isOpen, setOpen] = useState(false)
+  const { pathname } = useLocation()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the drawer
+  useEffect(() => setOpen(false), [pathname])
+  useShortcuts({ find: () => setFinding(true), help: () => setHelping(true) })
+  const open = isOpen ? { 'data-open': '' } : {}
+  return (
+    <div className={style.app}>
+      <a className={style.skip} href="#content">
+        {text.skip}
+      </a>
+      <button type="button" aria-label={text.close} className={style.scrim} {...open} onClick={() => setOpen(false)} />
+      <Navigation isOpen={isOpen} pathname={pathname} />
+      <div>
+        <header className={style.header}>
+          <span className={style.burger}>
+            <Button look="quiet" aria-label={text.openNavigation} onPress={() => setOpen(true)}>
+              ☰
+            </Button>
+          </span>
+          <Crumbs pathname={pathname} />
+          <button type="button" className={style.find} onClick={() => setFinding(true)}>
+            {text.search}
+            <kbd>{navigator.platform.startsWith('Mac') ? '⌘K' : 'Ctrl K'}</kbd>
+          </button>
+        </header>
+        <StaleBanner />
+        <main id="content" tabIndex={-1}>
+          <Outlet />
+        </main>
+      </div>
+      <Palette isOpen={isFinding} onClose={() => setFinding(false)} />
+      <ShortcutHelp isOpen={isHelping} onClose={() => setHelping(false)} />
+    </div>
+  )
+}
+
+function StaleBanner() {
+  const stale = useSyncExternalStore(followStale, isStale)
+  return (
+    <div role="status" className={stale ? style.banner : undefined}>
+      {stale ? text.stale : ''}
+    </div>
+  )
+}
+
+function Navigation({ isOpen, pathname }: { isOpen: boolean; pathname: string }) {
+  return (
+    <nav className={style.nav} aria-label={text.navigation} {...(isOpen ? { 'data-open': '' } : {})}>
+      <Link to="/" className={style.brand} activeOptions={{ exact: true }}>
+        <Logo />
+        {text.product}
+      </Link>
+      <NavLink place={homePlace} pathname={pathname} />
+      {navigation.map(({ title, places }) => (
+        <div key={title}>
+          <h2>{title}</h2>
+          <ul>
+            {places.map(place => (
+              <li key={place.to}>
+                <NavLink place={place} pathname={pathname} />
+              </li>
+            ))}
+          </ul>
+        </div>
+      ))}
+      <div className={style.me}>
+        <Me />
+      </div>
+    </nav>
+  )
+}
+
+const belongsTo = (pathname: string, to: string): boolean => {
+  if (to === '/') return pathname === '/'
+  if (pathname === to || pathname.startsWith(`${to}/`)) return true
+  if (to === '/secrets') return /^\/ns\/[^/]+\/secrets\//.test(pathname)
+  if (to === '/project-secrets') return /^\/(projects\/[^/]+\/secrets|ns\/[^/]+\/project-secrets)\//.test(pathname)
+  return false
+}
+
+const NavLink = ({ place, pathname }: { place: Place; pathname: string }) => (
+  <Link
+    to={place.to}
+    className={style.link}
+    activeOptions={{ exact: true }}
+    {...(belongsTo(pathname, place.to) ? { 'aria-current': 'page' as const } : {})}
+  >
+    {place.label}
+  </Link>
+)
+
+function Me() {
+  const { user, teams } = useSession()
+  const theme = useTheme()
+  const navigate = useNavigate()
+  const leave = async (isEverywhere: boolean) => {
+    await signOut(isEverywhere)
+    await dropAllDrafts().catch(() => {})
+    announceSession()
+    location.assign(consoleUrl)
+  }
+  const act = (key: string) => {
+    if (key === 'out') void leave(false)
+    else if (key === 'everywhere') void leave(true)
+    else if (key === 'sessions') void navigate({ to: '/keys', search: { q: 'Login' } })
+    else setTheme(key as Theme)
+  }
+  return (
+    <MenuTrigger>
+      <RawButton>
+        <b>{user}</b>
+        {teams.length ? teams.map(team => `team ${team}`).join(', ') : text.noTeams}
+      </RawButton>
+      <Popover className={menu.popover ?? ''} placement="top start">
+        <Menu className={menu.menu ?? ''} onAction={key => act(String(key))}>
+          {(['system', 'light', 'dark'] as const).map(one => (
+            <MenuItem key={one} id={one} className={menu.item ?? ''}>
+              {`${text.theme}: ${text.themes[one]}${theme === one ? ' ✓' : ''}`}
+            </MenuItem>
+          ))}
+          <Separator className={menu.line ?? ''} />
+          <MenuItem id="sessions" className={menu.item ?? ''}>
+            Your sessions
+          </MenuItem>
+          <MenuItem id="out" className={menu.item ?? ''}>
+            {text.signOut}
+          </MenuItem>
+          <MenuItem id="everywhere" className={menu.item ?? ''}>
+            {text.signOutEverywhere}
+          </MenuItem>
+        </Menu>
+      </Popover>
+    </MenuTrigger>
+  )
+}
+
+function Crumbs({ pathname }: { pathname: string }) {
+  const place = allPlaces.find(({ to }) => to !== '/' && belongsTo(pathname, to))
+  const group = navigation.find(({ places }) => places.some(({ to }) => to === place?.to))
+  const parts = decodeURIComponent(pathname).split('/').filter(Boolean)
+  const name = place && pathname !== place.to ? nameIn(parts, place.to) : undefined
+  return (
+    <div className={style.crumbs}>
+      {group ? `${group.title} / ` : ''}
+      {place && name ? <Link to={place.to}>{place.label}</Link> : <b>{place?.label ?? text.home}</b>}
+      {name && (
+        <>
+          {' / '}
+          <b>{name}</b>
+        </>
+      )}
+    </div>
+  )
+}
+
+/** What comes after the list: a name, or `namespace / name`. */
+function nameIn(parts: readonly string[], to: string): string {
+  if (parts[0] === 'ns' || parts[0] === 'projects') return `${parts[1]} / ${parts[3] ?? ''}`
+  const kind = shownKinds.find(one => listPath(one) === to)
+  return parts
+    .slice(to.split('/').length - 1)
+    .slice(0, kind?.namespaced ? 2 : 1)
+    .join(' / ')
+}

@@ -1,0 +1,63 @@
+// Keyboard shortcuts: ⌘K palette, / filter, g and a letter to jump, ? help.
+
+import { useNavigate } from '@tanstack/react-router'
+import { useEffect, useRef } from 'react'
+import { text } from '../text.ts'
+import { Modal } from '../ui/dialog.tsx'
+import { Facts } from '../ui/parts.tsx'
+import { allPlaces } from './places.ts'
+
+const chordWithin = 1200
+
+/** Keys in fields and editors belong to them. */
+const isTyping = (target: EventTarget | null) =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
+
+export function useShortcuts({ find, help }: { readonly find: () => void; readonly help: () => void }): void {
+  const navigate = useNavigate()
+  const actions = useRef({ find, help })
+  actions.current = { find, help }
+  useEffect(() => {
+    let begun = 0
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)) {
+        event.preventDefault()
+        return actions.current.find()
+      }
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return
+      if (document.querySelector('[role="dialog"]')) return
+      if (event.timeStamp - begun < chordWithin) {
+        begun = 0
+        const place = allPlaces.find(({ keys }) => keys === `g ${event.key}`)
+        if (place) void navigate({ to: place.to })
+        return
+      }
+      if (event.key === 'g') begun = event.timeStamp
+      else if (event.key === '?') actions.current.help()
+      else if (event.key === '/') {
+        event.preventDefault()
+        document.querySelector<HTMLElement>('[data-shortcut="search"]')?.focus()
+      }
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [navigate])
+}
+
+export function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const jumps = allPlaces.flatMap(({ keys, label }) => (keys ? [[keys, label] as const] : []))
+  const rows = [
+    ['Ctrl K', 'Search or jump to anything'],
+    ['/', 'Filter the list'],
+    ['j k', 'Move in a list'],
+    ['↵', 'Open the row'],
+    ['?', 'This help'],
+    ...jumps,
+  ] as const
+  return (
+    <Modal title={text.keyboard} isOpen={isOpen} onClose={onClose}>
+      <Facts of={rows} />
+    </Modal>
+  )
+}

@@ -1,0 +1,98 @@
+// A code editor (CodeMirror) for YAML and expressions, with the colours of the theme.
+
+import { autocompletion, type CompletionSource, completionKeymap } from '@codemirror/autocomplete'
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
+import { yaml } from '@codemirror/lang-yaml'
+import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
+import { type Diagnostic, linter, lintGutter } from '@codemirror/lint'
+import { Compartment, EditorState, type Extension } from '@codemirror/state'
+import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+import { useEffect, useRef } from 'react'
+
+const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
+
+export const editorTheme: Extension = [
+  EditorView.cspNonce.of(nonce),
+  EditorView.theme({
+    '&': { backgroundColor: 'var(--panel)', color: 'var(--text)', fontSize: '12.5px' },
+    '&.cm-focused': { outline: '2px solid var(--accent)' },
+    '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '20px' },
+    '.cm-gutters': { backgroundColor: 'var(--sunken)', color: 'var(--faint)', border: 'none' },
+    '.cm-activeLine': { backgroundColor: 'var(--accent-soft)' },
+    '.cm-cursor': { borderLeftColor: 'var(--text)' },
+    '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
+      backgroundColor: 'var(--accent-soft)',
+    },
+    '.cm-tooltip': { backgroundColor: 'var(--panel)', border: '1px solid var(--line-strong)', color: 'var(--text)' },
+    '.cm-tooltip-autocomplete ul li[aria-selected]': { backgroundColor: 'var(--accent)', color: 'var(--on-accent)' },
+    '.cm-changedLine, .cm-insertedLine': { backgroundColor: 'var(--ok-soft) !important' },
+    '.cm-deletedChunk, .cm-deletedLine': { backgroundColor: 'var(--bad-soft) !important' },
+  }),
+  syntaxHighlighting(
+    HighlightStyle.define([
+      { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: 'var(--accent)' },
+      { tag: [tags.string, tags.special(tags.string)], color: 'var(--ok)' },
+      { tag: [tags.number, tags.bool, tags.null, tags.keyword], color: 'var(--warn)' },
+      { tag: tags.comment, color: 'var(--faint)' },
+    ]),
+  ),
+]
+
+type CodeEditorProps = {
+  readonly label: string
+  readonly value: string
+  readonly onChange?: (value: string) => void
+  readonly problems?: (text: string) => readonly Diagnostic[]
+  readonly complete?: CompletionSource
+  readonly language?: Extension
+}
+
+/** The text belongs to the user: `value` replaces it only when it differs from what the editor reported last. */
+export function CodeEditor({ label, value, onChange, problems, complete, language = yaml() }: CodeEditorProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const view = useRef<EditorView>(undefined)
+  const latest = useRef({ onChange, problems })
+  latest.current = { onChange, problems }
+  const reported = useRef(value)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once
+  useEffect(() => {
+    if (!place.current) return
+    const editor = new EditorView({
+      parent: place.current,
+      state: EditorState.create({
+        doc: value,
+        extensions: [
+          editorTheme,
+          lineNumbers(),
+          history(),
+          drawSelection(),
+          indentOnInput(),
+          bracketMatching(),
+          keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
+          new Compartment().of(language),
+          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorState.readOnly.of(!onChange),
+          ...(problems
+            ? [lintGutter(), linter(({ state }) => latest.current.problems?.(state.doc.toString()) ?? [])]
+            : []),
+          ...(complete ? [autocompletion({ override: [complete] })] : []),
+          EditorView.updateListener.of(update => {
+            if (!update.docChanged) return
+            reported.current = update.state.doc.toString()
+            latest.current.onChange?.(reported.current)
+          }),
+        ],
+      }),
+    })
+    view.current = editor
+    return () => editor.destroy()
+  }, [])
+  useEffect(() => {
+    const editor = view.current
+    if (!editor || value === reported.current) return
+    reported.current = value
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
+  }, [value])
+  return <div ref={place} />
+}

@@ -1,0 +1,68 @@
+// Differences between objects: the user's change as a merge patch, and whether two changes touch the same fields.
+
+import { isObject, type Json, type JsonObject } from '../../api/object.ts'
+
+/** A JSON merge patch from one value to another; undefined: they are equal. */
+export function mergePatch(from: Json, to: Json): Json | undefined {
+  if (!isObject(from) || !isObject(to)) return isEqual(from, to) ? undefined : to
+  const patch: { [key: string]: Json } = {}
+  for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
+    const [before, after] = [from[key], to[key]]
+    if (after === undefined) patch[key] = null
+    else if (before === undefined) patch[key] = after
+    else {
+      const inner = mergePatch(before, after)
+      if (inner !== undefined) patch[key] = inner
+    }
+  }
+  return Object.keys(patch).length ? patch : undefined
+}
+
+export function isEqual(one: Json | undefined, other: Json | undefined): boolean {
+  if (one === other) return true
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((item, index) => isEqual(item, other[index]))
+  if (!isObject(one) || !isObject(other)) return false
+  const keys = Object.keys(one)
+  return keys.length === Object.keys(other).length && keys.every(key => isEqual(one[key], other[key]))
+}
+
+/** Dotted paths that differ. A list is one value. */
+export function changedPaths(from: Json | undefined, to: Json | undefined, path = ''): string[] {
+  if (isObject(from) && isObject(to))
+    return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap(key =>
+      changedPaths(from[key], to[key], path ? `${path}.${key}` : key),
+    )
+  return isEqual(from, to) ? [] : [path]
+}
+
+/** Paths that both changed, differently. One path contains the other if it is a prefix of it. */
+export function conflicts(base: JsonObject, mine: JsonObject, theirs: JsonObject): string[] {
+  const theirPaths = changedPaths(base, theirs)
+  const touches = (one: string, other: string) =>
+    one === other || one.startsWith(`${other}.`) || other.startsWith(`${one}.`)
+  return changedPaths(base, mine).filter(
+    path => theirPaths.some(other => touches(path, other)) && !isEqual(at(mine, path), at(theirs, path)),
+  )
+}
+
+const at = (value: Json, path: string): Json | undefined =>
+  path.split('.').reduce<Json | undefined>((inner, key) => (isObject(inner) ? inner[key] : undefined), value)
+
+/** Fields that the server sets. They are neither shown in the editor nor sent. */
+const ownedByServer = [
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'managedFields',
+  'selfLink',
+] as const
+
+export function editable(object: JsonObject): JsonObject {
+  const { status: _, apiVersion, kind, metadata, ...rest } = object
+  const shown = Object.entries(isObject(metadata) ? metadata : {}).filter(
+    ([key]) => !(ownedByServer as readonly string[]).includes(key),
+  )
+  return { apiVersion: apiVersion ?? '', kind: kind ?? '', metadata: Object.fromEntries(shown), ...rest }
+}

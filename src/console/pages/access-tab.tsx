@@ -1,0 +1,49 @@
+// Who may read and change an object, and what the caller may do with it.
+
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { attributesOf, explain } from '../data/permission.ts'
+import { text } from '../text.ts'
+import { Card, ErrorState, Loading, Stack } from '../ui/parts.tsx'
+import type { TabProps } from './tab.ts'
+import style from './value.module.css'
+
+const verbs = ['get', 'update', 'delete'] as const
+
+export function AccessTab({ kind, at }: TabProps) {
+  return (
+    <Stack>
+      {verbs
+        .filter(verb => kind.verbs.includes(verb))
+        .map(verb => (
+          <WhoCan key={verb} verb={verb} kind={kind} at={at} />
+        ))}
+    </Stack>
+  )
+}
+
+const questions = { get: 'Who can read it', update: 'Who can change it', delete: 'Who can delete it' } as const
+
+function WhoCan({ verb, kind, at }: Pick<TabProps, 'kind' | 'at'> & { verb: (typeof verbs)[number] }) {
+  const attributes = attributesOf({ verb, kind, ...at })
+  const { data, error, isPending } = useQuery({
+    queryKey: ['who-can', attributes],
+    queryFn: () => explain(attributes, { whoCan: true }),
+  })
+  return (
+    <Card title={questions[verb]}>
+      {isPending && <Loading />}
+      {error && <ErrorState error={error} />}
+      {data && (
+        <ul className={style.list}>
+          {(data.status.who ?? []).map(who => (
+            <li key={who}>{who}</li>
+          ))}
+        </ul>
+      )}
+      <Link to="/access/why" search={{ ...attributes }}>
+        {text.explain}
+      </Link>
+    </Card>
+  )
+}

@@ -1,0 +1,47 @@
+// The filter of a list: words that match any column, and labels that the server selects by.
+
+import type { Row } from '../data/rows.ts'
+
+export type Filter = { readonly words: readonly string[]; readonly labelSelector: string }
+
+/** `web team=a env!=prod` → the word `web` and a label selector. */
+export function parseFilter(typed: string): Filter {
+  const parts = typed.trim().split(/\s+/).filter(Boolean)
+  const isLabel = (part: string) => /^[\w./-]+(=|==|!=)[\w.-]*$/.test(part)
+  return {
+    words: parts.filter(part => !isLabel(part)).map(part => part.toLowerCase()),
+    labelSelector: parts.filter(isLabel).join(','),
+  }
+}
+
+/** The searchable text of a row, built once per row. */
+const texts = new WeakMap<Row, string>()
+function textOf(row: Row): string {
+  const known = texts.get(row)
+  if (known !== undefined) return known
+  const labels = Object.entries(row.labels).map(([key, value]) => `${key}=${value}`)
+  const made = [row.name, row.namespace, ...Object.values(row.cells), ...labels].join('\n').toLowerCase()
+  texts.set(row, made)
+  return made
+}
+
+export function filterRows(rows: readonly Row[], words: readonly string[]): readonly Row[] {
+  if (words.length === 0) return rows
+  return rows.filter(row => {
+    const text = textOf(row)
+    return words.every(word => text.includes(word))
+  })
+}
+
+const collator = new Intl.Collator(undefined, { numeric: true })
+
+export function sortRows(rows: readonly Row[], column: string, isDescending: boolean): readonly Row[] {
+  const sortValue = (row: Row) => (column === 'Name' ? row.name : column === 'Age' ? row.created : row.cells[column])
+  const compare = (one: Row, other: Row): number => {
+    const [a, b] = [sortValue(one), sortValue(other)]
+    if (typeof a === 'number' && typeof b === 'number') return a - b
+    return collator.compare(String(a ?? ''), String(b ?? ''))
+  }
+  const sorted = rows.toSorted(compare)
+  return isDescending ? sorted.reverse() : sorted
+}

@@ -1,0 +1,161 @@
+// The list of any kind: columns as kubectl shows them, live, filtered and sorted.
+
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type ReactNode, useDeferredValue, useMemo } from 'react'
+import type { Kind } from '../../api/kind.ts'
+import type { Json } from '../../api/object.ts'
+import { listCommand } from '../data/commands.ts'
+import { listPath, manyOf, objectPath, oneOf } from '../data/places.ts'
+import { type Row, type Rows, useRows } from '../data/rows.ts'
+import { text } from '../text.ts'
+import { ActionButton, Button } from '../ui/button.tsx'
+import { ago, count, dateTime } from '../ui/format.ts'
+import { Grid, type GridColumn } from '../ui/grid.tsx'
+import { Command, ErrorState, Loading, Note, Page, Pill, State } from '../ui/parts.tsx'
+import { filterRows, parseFilter, sortRows } from './filter.ts'
+import style from './list.module.css'
+
+type Search = { readonly q?: string; readonly sort?: string; readonly ns?: string }
+
+export function ListPage({ kind }: { kind: Kind }) {
+  const navigate = useNavigate()
+  const search = useSearch({ strict: false }) as Search
+  const { q = '', sort: sorting = '', ns } = search
+  const set = (next: Search) => void navigate({ to: '.', search: { ...search, ...next }, replace: true })
+  const { words, labelSelector } = useMemo(() => parseFilter(q), [q])
+  const selection = { ...(ns ? { namespace: ns } : {}), ...(labelSelector ? { labelSelector } : {}) }
+  const list = useRows(kind, selection)
+  const isDescending = sorting.startsWith('-')
+  const column = sorting.replace(/^-/, '') || 'Name'
+  const wanted = useDeferredValue(words)
+  const shown = useMemo(() => {
+    const matching = filterRows(list.rows, wanted)
+    return sorting && list.beyond === 0 ? sortRows(matching, column, isDescending) : matching
+  }, [list.rows, list.beyond, wanted, sorting, column, isDescending])
+  const columns = useMemo(() => columnsOf(kind), [kind])
+  const onSort = (name: string) => set({ sort: name === column && !isDescending ? `-${name}` : name })
+
+  return (
+    <Page
+      title={manyOf(kind)}
+      sub={kind.description}
+      actions={
+        kind.verbs.includes('create') && (
+          <ActionButton
+            look="primary"
+            action={{ verb: 'create', kind, ...(kind.namespaced ? { namespace: ns ?? 'default' } : {}) }}
+            onPress={() => void navigate({ to: `${listPath(kind)}/new` })}
+          >
+            {text.create(oneOf(kind))}
+          </ActionButton>
+        )
+      }
+    >
+      <div className={style.toolbar}>
+        <input
+          type="search"
+          data-shortcut="search"
+          aria-label={text.filter}
+          placeholder={text.filter}
+          title={text.filterHelp}
+          defaultValue={q}
+          onChange={event => set({ q: event.currentTarget.value || undefined } as Search)}
+        />
+        <Counter list={list} shown={shown.length} />
+      </div>
+      {list.beyond > 0 && <Note>{text.beyond(count(list.rows.length), count(list.rows.length + list.beyond))}</Note>}
+      <Body list={list} shown={shown} kind={kind} onClear={() => set({ q: undefined } as unknown as Search)}>
+        <Grid
+          label={manyOf(kind)}
+          rows={shown}
+          columns={columns}
+          idOf={({ id }) => id}
+          pathOf={row => objectPath(kind, row)}
+          sort={{ column, isDescending }}
+          onSort={onSort}
+        />
+      </Body>
+      <div className={style.foot}>
+        <span>
+          <kbd>j</kbd> <kbd>k</kbd> move · <kbd>↵</kbd> open · <kbd>/</kbd> filter
+        </span>
+        <span>{text.sortedBy(labelOf(column).toLowerCase())}</span>
+      </div>
+      <Command>{listCommand(kind, { namespace: ns, labelSelector })}</Command>
+    </Page>
+  )
+}
+
+type BodyProps = {
+  readonly list: Rows
+  readonly shown: readonly Row[]
+  readonly kind: Kind
+  readonly onClear: () => void
+  readonly children: ReactNode
+}
+
+function Body({ list, shown, kind, onClear, children }: BodyProps) {
+  if (list.state === 'failed') return <ErrorState error={list.error} />
+  if (shown.length > 0) return children
+  if (list.state === 'loading') return <Loading />
+  if (list.rows.length === 0)
+    return (
+      <State title={text.empty(manyOf(kind))}>
+        <p>{text.emptyAdvice}</p>
+      </State>
+    )
+  return (
+    <State title={text.noMatch}>
+      <Button onPress={onClear}>{text.clearFilter}</Button>
+    </State>
+  )
+}
+
+function Counter({ list, shown }: { list: Rows; shown: number }) {
+  const all = list.rows.length + list.beyond
+  const state = list.state === 'live' ? text.live : list.state === 'polled' ? text.polled : text.staleShort
+  if (list.state === 'loading' || list.state === 'failed') return <span className={style.count} />
+  return (
+    <span className={style.count} role="status">
+      <i className={style.dot} data-state={list.state} />
+      {state} · {shown === all ? count(all) : text.of(count(shown), count(all))}
+    </span>
+  )
+}
+
+const labelOf = (column: string) => column.replaceAll('-', ' ')
+
+function columnsOf(kind: Kind): readonly GridColumn<Row>[] {
+  const namespace: GridColumn<Row> = { name: 'Namespace', label: 'Namespace', cell: row => row.namespace }
+  return [
+    {
+      name: 'Name',
+      label: 'Name',
+      width: 'minmax(180px, 1.6fr)',
+      cell: row => (row.isDeleting ? `${row.name} (being deleted)` : row.name),
+    },
+    ...(kind.namespaced ? [namespace] : []),
+    ...kind.columns.map(({ name, type }) => ({
+      name,
+      label: labelOf(name),
+      cell: (row: Row) => <Cell name={name} type={type} value={row.cells[name] ?? null} />,
+    })),
+    {
+      name: 'Age',
+      label: 'Age',
+      width: 'minmax(90px, 0.6fr)',
+      cell: row => <time title={dateTime(row.created)}>{ago(row.created)}</time>,
+    },
+  ]
+}
+
+function Cell({ name, type, value }: { name: string; type: string; value: Json }) {
+  if (value === null || value === '' || value === '<none>') return <span aria-hidden>–</span>
+  if (type === 'boolean' || typeof value === 'boolean')
+    return value === true || value === 'true' ? (
+      <Pill tone="warn">{labelOf(name).toLowerCase()}</Pill>
+    ) : (
+      <span aria-hidden>–</span>
+    )
+  return String(value)
+}

@@ -1,0 +1,70 @@
+// A three-way merge: your text beside the newest version, with the base of both.
+
+import { yaml } from '@codemirror/lang-yaml'
+import { MergeView } from '@codemirror/merge'
+import { EditorView } from '@codemirror/view'
+import { useEffect, useRef } from 'react'
+import type { JsonObject, Resource } from '../../api/object.ts'
+import { editorTheme } from '../editor/code-editor.tsx'
+import { changedPaths, editable } from '../editor/difference.ts'
+import { toYaml } from '../editor/yaml.ts'
+import { text } from '../text.ts'
+import { Button } from '../ui/button.tsx'
+import { DialogButtons, Modal } from '../ui/dialog.tsx'
+import { Note } from '../ui/parts.tsx'
+
+type MergeDialogProps = {
+  readonly base: Resource
+  readonly theirs: Resource
+  readonly mine: string
+  readonly paths: readonly string[]
+  readonly onResolved: (text: string) => void
+  readonly onCancel: () => void
+}
+
+export function MergeDialog({ base, theirs, mine, paths, onResolved, onCancel }: MergeDialogProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const view = useRef<MergeView>(undefined)
+  const theirText = toYaml(editable(theirs as unknown as JsonObject))
+  const theirChanges = changedPaths(editable(base as unknown as JsonObject), editable(theirs as unknown as JsonObject))
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the view is made once
+  useEffect(() => {
+    if (!place.current) return
+    const side = (label: string, isReadOnly: boolean) => [
+      editorTheme,
+      yaml(),
+      EditorView.editable.of(!isReadOnly),
+      EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
+    ]
+    const merge = new MergeView({
+      parent: place.current,
+      a: { doc: theirText, extensions: side('The newest version', true) },
+      b: { doc: mine, extensions: side('Your text', false) },
+      revertControls: 'a-to-b',
+      highlightChanges: true,
+    })
+    view.current = merge
+    return () => merge.destroy()
+  }, [])
+  return (
+    <Modal title="Somebody else changed the same fields" isOpen isWide onClose={onCancel}>
+      <Note tone="warn">
+        <span>
+          In conflict: <code>{paths.join(', ')}</code>. They changed: <code>{theirChanges.join(', ')}</code>.
+        </span>
+      </Note>
+      <p>
+        On the left is the newest version, on the right your text. Take over what you want to keep, and edit the right
+        side.
+      </p>
+      <div ref={place} />
+      <DialogButtons>
+        <Button onPress={onCancel}>{text.cancel}</Button>
+        <Button onPress={() => onResolved(theirText)}>Take theirs</Button>
+        <Button look="primary" onPress={() => onResolved(view.current?.b.state.doc.toString() ?? mine)}>
+          Use the right side
+        </Button>
+      </DialogButtons>
+    </Modal>
+  )
+}

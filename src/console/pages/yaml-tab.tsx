@@ -1,0 +1,157 @@
+// The YAML of an object: edit, check, compare, save. The text belongs to the user; events never change it.
+
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useMemo, useState } from 'react'
+import type { JsonObject, Resource } from '../../api/object.ts'
+import { useSession } from '../app/session.tsx'
+import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
+import { objectKey, readObject } from '../data/object.ts'
+import { usePermission } from '../data/permission.ts'
+import { server } from '../data/server.ts'
+import { CodeEditor } from '../editor/code-editor.tsx'
+import { editable } from '../editor/difference.ts'
+import { type Saved, save } from '../editor/save.ts'
+import { fromYaml, toYaml } from '../editor/yaml.ts'
+import { text } from '../text.ts'
+import { ActionButton, Button, Denial } from '../ui/button.tsx'
+import { DialogButtons } from '../ui/dialog.tsx'
+import { Card, Note, problemOf, Stack } from '../ui/parts.tsx'
+import { MergeDialog } from './merge-dialog.tsx'
+import type { TabProps } from './tab.ts'
+
+type Draft = { readonly base: Resource; readonly text: string }
+
+export function YamlTab({ kind, at, object }: TabProps) {
+  const { user } = useSession()
+  const client = useQueryClient()
+  const name = `${user} ${kind.id} ${at.namespace}/${at.name}`
+  const [draft, setDraft] = useState<Draft>()
+  const [problem, setProblem] = useState('')
+  const [warnings, setWarnings] = useState<readonly string[]>([])
+  const [isChecked, setChecked] = useState(false)
+  const [conflict, setConflict] = useState<Extract<Saved, { result: 'conflict' }>>()
+  const permission = usePermission({ verb: 'patch', kind, ...at })
+  const shown = useMemo(() => toYaml(editable(object as unknown as JsonObject)), [object])
+  useEffect(() => {
+    let isOpen = true
+    void loadDraft<Draft>(name)
+      .then(found => isOpen && found && setDraft(found))
+      .catch(() => {})
+    return () => {
+      isOpen = false
+    }
+  }, [name])
+
+  const change = (typed: string) => {
+    const base = draft?.base ?? object
+    setProblem('')
+    setChecked(false)
+    if (typed === toYaml(editable(base as unknown as JsonObject))) return discard()
+    setDraft({ base, text: typed })
+    void saveDraft(name, { base, text: typed }).catch(() => {})
+  }
+  const discard = () => {
+    setDraft(undefined)
+    setProblem('')
+    setChecked(false)
+    void dropDraft(name).catch(() => {})
+  }
+  const send = async (dryRun: boolean) => {
+    if (!draft) return
+    const parsed = fromYaml(draft.text)
+    if ('problem' in parsed) return setProblem(parsed.problem)
+    const said: string[] = []
+    try {
+      const edit = {
+        kind,
+        ref: at,
+        base: draft.base,
+        edited: parsed.object,
+        dryRun,
+        warn: (one: string) => said.push(one),
+      }
+      const saved = await save(server, readObject, edit)
+      setWarnings(said)
+      if (saved.result === 'conflict') return setConflict(saved)
+      if (dryRun) return setChecked(true)
+      discard()
+      await client.invalidateQueries({ queryKey: objectKey(kind, at) })
+    } catch (error) {
+      setChecked(false)
+      setProblem(problemOf(error).message)
+    }
+  }
+  const merged = (resolved: string) => {
+    if (!conflict) return
+    const next = { base: conflict.theirs, text: resolved }
+    setConflict(undefined)
+    setDraft(next)
+    void saveDraft(name, next).catch(() => {})
+  }
+  const others = managersOf(object)
+  return (
+    <Stack>
+      {draft && (
+        <Note>
+          <span>
+            {text.unsaved}{' '}
+            {draft.base.metadata.resourceVersion !== object.metadata.resourceVersion &&
+              'Somebody has changed the object since you began. Saving keeps their change, or asks you.'}
+          </span>
+        </Note>
+      )}
+      {permission.answer === 'no' && (
+        <Note tone="warn">
+          <Denial {...permission} />
+        </Note>
+      )}
+      {others.length > 0 && draft && (
+        <Note>
+          <span>
+            <strong>{others.join(', ')}</strong> also manage fields of this object, and may set them again.
+          </span>
+        </Note>
+      )}
+      <Card>
+        <CodeEditor label={text.tabs.yaml} value={draft?.text ?? shown} onChange={change} />
+      </Card>
+      {problem && (
+        <Note tone="bad">
+          <span role="alert">{problem}</span>
+        </Note>
+      )}
+      {warnings.map(one => (
+        <Note key={one} tone="warn">
+          {one}
+        </Note>
+      ))}
+      {isChecked && <Note>The server would accept this change. Nothing is saved yet.</Note>}
+      {draft && (
+        <DialogButtons>
+          <Button onPress={discard}>{text.discard}</Button>
+          <Button onPress={() => void send(true)}>Check</Button>
+          <ActionButton look="primary" action={{ verb: 'patch', kind, ...at }} onPress={() => void send(false)}>
+            {text.save}
+          </ActionButton>
+        </DialogButtons>
+      )}
+      {conflict && draft && (
+        <MergeDialog
+          base={draft.base}
+          theirs={conflict.theirs}
+          mine={draft.text}
+          paths={conflict.paths}
+          onResolved={merged}
+          onCancel={() => setConflict(undefined)}
+        />
+      )}
+    </Stack>
+  )
+}
+
+function managersOf({ metadata }: Resource): readonly string[] {
+  const names = (metadata.managedFields ?? []).flatMap(({ manager, subresource }) =>
+    subresource ? [] : [manager ?? ''],
+  )
+  return [...new Set(names)].filter(name => name && name !== 'console')
+}

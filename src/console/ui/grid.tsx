@@ -1,0 +1,135 @@
+// A virtualised grid: only the rows in view are in the document. Keys: j and k or the arrows move, Enter opens.
+
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import style from './grid.module.css'
+
+export type GridColumn<T> = {
+  readonly name: string
+  readonly label: string
+  /** A track of grid-template-columns. */
+  readonly width?: string
+  readonly cell: (row: T) => ReactNode
+}
+
+type GridProps<T> = {
+  readonly label: string
+  readonly rows: readonly T[]
+  readonly columns: readonly GridColumn<T>[]
+  readonly idOf: (row: T) => string
+  readonly pathOf: (row: T) => string
+  readonly sort: { readonly column: string; readonly isDescending: boolean }
+  readonly onSort: (column: string) => void
+}
+
+export const rowHeight = 38
+const narrowHeight = 56
+const narrow = matchMedia('(width < 700px)')
+
+export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: GridProps<T>) {
+  const frame = useRef<HTMLDivElement>(null)
+  const navigate = useNavigate()
+  const [active, setActive] = useState(0)
+  const size = narrow.matches ? narrowHeight : rowHeight
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => frame.current,
+    estimateSize: () => size,
+    overscan: 12,
+  })
+  const last = rows.length - 1
+  useEffect(() => {
+    if (active > last) setActive(Math.max(0, last))
+  }, [active, last])
+
+  const move = (to: number) => {
+    const next = Math.max(0, Math.min(last, to))
+    setActive(next)
+    virtual.scrollToIndex(next)
+  }
+  const onKey = (event: KeyboardEvent) => {
+    const steps: { readonly [key: string]: number } = {
+      j: 1,
+      ArrowDown: 1,
+      k: -1,
+      ArrowUp: -1,
+      PageDown: 15,
+      PageUp: -15,
+    }
+    const step = steps[event.key]
+    if (event.metaKey || event.ctrlKey || event.altKey) return
+    if (step !== undefined) move(active + step)
+    else if (event.key === 'Home') move(0)
+    else if (event.key === 'End') move(last)
+    else if (event.key === 'Enter' && event.target === frame.current) {
+      const row = rows[active]
+      if (row) void navigate({ to: pathOf(row) })
+    } else return
+    event.preventDefault()
+  }
+  const tracks = columns.map(({ width = 'minmax(110px, 1fr)' }) => width).join(' ')
+  const shownId = rows[active] ? `row-${active}` : undefined
+
+  return (
+    <div
+      ref={frame}
+      className={style.frame}
+      role="grid"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      aria-colcount={columns.length}
+      aria-activedescendant={shownId}
+      tabIndex={0}
+      onKeyDown={onKey}
+    >
+      <div className={style.grid} role="presentation" style={{ '--columns': tracks } as CSSProperties}>
+        <div className={style.header} role="row" aria-rowindex={1} tabIndex={-1}>
+          {columns.map(({ name, label }) => (
+            <div
+              key={name}
+              role="columnheader"
+              tabIndex={-1}
+              aria-sort={sort.column === name ? (sort.isDescending ? 'descending' : 'ascending') : 'none'}
+            >
+              <button type="button" onClick={() => onSort(name)}>
+                {label}
+                {sort.column === name ? (sort.isDescending ? ' ↓' : ' ↑') : ''}
+              </button>
+            </div>
+          ))}
+        </div>
+        <div className={style.body} role="presentation" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map(({ index, start }) => {
+            const row = rows[index]
+            if (row === undefined) return null
+            return (
+              <div
+                key={idOf(row)}
+                id={`row-${index}`}
+                className={style.row}
+                role="row"
+                aria-rowindex={index + 2}
+                tabIndex={-1}
+                data-active={index === active || undefined}
+                style={{ transform: `translateY(${start}px)` }}
+              >
+                {columns.map(({ name, cell }, at) => (
+                  <div key={name} className={style.cell} role="gridcell" tabIndex={-1}>
+                    {at === 0 ? (
+                      <Link to={pathOf(row)} tabIndex={-1} onFocus={() => setActive(index)}>
+                        {cell(row)}
+                      </Link>
+                    ) : (
+                      cell(row)
+                    )}
+                  </div>
+                ))}
+              </div>
+            )
+          })}
+        </div>
+      </div>
+    </div>
+  )
+}
