@@ -1,6 +1,182 @@
-// Home: what needs attention.
+// Home: what needs attention. Keys that expire, failed conditions, recent denials.
 
-import { text } from '../text.ts'
-import { Page } from '../ui/parts.tsx'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
+import { ApiError } from '../../api/errors.ts'
+import type { Resource } from '../../api/object.ts'
+import { pathOf } from '../../api/paths.ts'
+import { useSession } from '../app/session.tsx'
+import { kindNamed, objectPath, oneOf, shownKinds } from '../data/places.ts'
+import { getJson } from '../data/server.ts'
+import { ago } from '../ui/format.ts'
+import { Card, Command, Page, Pill } from '../ui/parts.tsx'
+import { conditionsOf } from './conditions.tsx'
+import style from './home.module.css'
+import { expiryOf } from './key-overview.tsx'
 
-export const HomePage = () => <Page title={text.home}>…</Page>
+const soon = 14 * 86_400_000
+const pageSize = 500
+const maxShown = 8
+
+export function HomePage() {
+  const { user, teams } = useSession()
+  return (
+    <Page
+      title={`Hello, ${user}`}
+      sub={teams.length ? `You are in ${teams.map(team => `team ${team}`).join(', ')}.` : 'You are in no team yet.'}
+    >
+      <div className={style.grid}>
+        <ExpiringKeys />
+        <FailedConditions />
+        <Denials />
+      </div>
+      <Command>platform status</Command>
+    </Page>
+  )
+}
+
+/** The first page of a kind. Secrets come without their data. */
+async function firstPage(plural: string): Promise<readonly Resource[]> {
+  const kind = shownKinds.find(one => one.plural === plural)
+  if (!kind) return []
+  const { items } = await getJson<{ readonly items: readonly Resource[] }>(
+    `${pathOf(kind, {})}?limit=${pageSize}&omitData=true`,
+  )
+  return items
+}
+
+type SectionProps = {
+  readonly title: string
+  readonly error: unknown
+  readonly isPending: boolean
+  readonly nothing: string
+  readonly rows: readonly ReactNode[]
+}
+
+function Section({ title, error, isPending, nothing, rows }: SectionProps) {
+  const isForbidden = error instanceof ApiError && (error.code === 403 || error.code === 404 || error.code === 503)
+  return (
+    <Card title={title}>
+      {isPending && <p className={style.quiet}>…</p>}
+      {error !== null && (
+        <p className={style.quiet}>{isForbidden ? error.message : 'This part could not be loaded.'}</p>
+      )}
+      {!isPending && error === null && rows.length === 0 && <p className={style.quiet}>{nothing}</p>}
+      <ul className={style.list}>{rows}</ul>
+    </Card>
+  )
+}
+
+function ExpiringKeys() {
+  const {
+    data = [],
+    error,
+    isPending,
+  } = useQuery({
+    queryKey: ['home', 'keys'],
+    queryFn: () => firstPage('ownedaccesskeys'),
+    refetchInterval: 60_000,
+  })
+  const kind = kindNamed('OwnedAccessKey')
+  const now = Date.now()
+  const rows = data
+    .filter(({ spec }) => spec?.['type'] !== 'Login')
+    .map(key => ({ key, expiry: expiryOf(key) }))
+    .filter(({ expiry }) => expiry < now + soon)
+    .toSorted((one, other) => one.expiry - other.expiry)
+    .slice(0, maxShown)
+    .map(({ key: { metadata }, expiry }) => (
+      <li key={metadata.uid} className={style.row}>
+        {kind && <Link to={objectPath(kind, { namespace: '', name: metadata.name ?? '' })}>{metadata.name}</Link>}
+        <Pill tone={expiry < now ? 'bad' : 'warn'}>{expiry < now ? 'expired' : `expires ${ago(expiry)}`}</Pill>
+      </li>
+    ))
+  return (
+    <Section
+      title="Keys about to expire"
+      error={error}
+      isPending={isPending}
+      rows={rows}
+      nothing="No key expires within two weeks."
+    />
+  )
+}
+
+const watched = ['teams', 'sharedsecrets', 'projectsecrets', 'clusters']
+
+function FailedConditions() {
+  const {
+    data = [],
+    error,
+    isPending,
+  } = useQuery({
+    queryKey: ['home', 'conditions'],
+    queryFn: async () => (await Promise.all(watched.map(firstPage))).flat(),
+    refetchInterval: 60_000,
+  })
+  const rows = data
+    .flatMap(object => conditionsOf(object).map(condition => ({ object, condition })))
+    .filter(({ condition }) => condition.status === 'False')
+    .slice(0, maxShown)
+    .map(({ object: { kind: name, metadata }, condition }) => {
+      const kind = kindNamed(name)
+      const ref = { namespace: metadata.namespace ?? '', name: metadata.name ?? '' }
+      return (
+        <li key={`${metadata.uid} ${condition.type}`} className={style.row}>
+          <span>
+            {kind ? <Link to={objectPath(kind, ref)}>{ref.name}</Link> : ref.name}{' '}
+            <span className={style.quiet}>{kind && oneOf(kind)}</span>
+          </span>
+          <Pill tone="bad">{condition.reason || condition.type}</Pill>
+        </li>
+      )
+    })
+  return (
+    <Section
+      title="Failed conditions"
+      error={error}
+      isPending={isPending}
+      rows={rows}
+      nothing="All conditions are met."
+    />
+  )
+}
+
+type AuditList = {
+  readonly items: readonly {
+    readonly metadata: { readonly uid: string }
+    readonly verb: string
+    readonly user?: { readonly username?: string }
+    readonly objectRef?: { readonly resource?: string; readonly name?: string }
+    readonly stageTimestamp?: string
+  }[]
+}
+
+function Denials() {
+  const { data, error, isPending } = useQuery({
+    queryKey: ['home', 'denials'],
+    queryFn: () =>
+      getJson<AuditList>(
+        `/apis/management.platform.sh/v1/auditevents?limit=${maxShown}&fieldSelector=${encodeURIComponent('code=403')}`,
+      ),
+    refetchInterval: 60_000,
+  })
+  const rows = (data?.items ?? []).map(({ metadata, verb, user, objectRef, stageTimestamp }) => (
+    <li key={metadata.uid} className={style.row}>
+      <span>
+        {user?.username ?? 'anonymous'} may not {verb} {objectRef?.resource} {objectRef?.name}
+      </span>
+      <time className={style.quiet}>{ago(stageTimestamp)}</time>
+    </li>
+  ))
+  return (
+    <Section
+      title="Recent denials"
+      error={error}
+      isPending={isPending}
+      rows={rows}
+      nothing="Nobody was denied anything recently."
+    />
+  )
+}

@@ -12,7 +12,6 @@ import { text } from '../text.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { ago, dateTime } from '../ui/format.ts'
 import {
   Card,
   Columns,
@@ -29,6 +28,7 @@ import {
 } from '../ui/parts.tsx'
 import { Conditions, readyPill } from './conditions.tsx'
 import { kindTabs } from './kind-tabs.tsx'
+import { MetadataCard } from './object-cards.tsx'
 import type { ObjectTab, TabProps } from './tab.ts'
 import { Value } from './value.tsx'
 
@@ -42,7 +42,7 @@ type ObjectPageProps = { readonly kind: Kind; readonly namespace: string; readon
 export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
   const at = { namespace, name }
   const { object, error, isLoading, isGone } = useObject(kind, at)
-  const { first, tabs: own, Header, Actions } = kindTabs(kind)
+  const { first, tabs: own, Actions } = kindTabs(kind)
   const tabs: readonly ObjectTab[] = [
     first ?? { name: 'overview', label: text.tabs.overview, Content: Overview },
     ...own,
@@ -61,7 +61,7 @@ export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
           {displayName || name} {readyPill(object)}
         </>
       }
-      sub={Header ? <Header {...props} /> : <code>{kind.namespaced ? `${namespace}/${name}` : name}</code>}
+      sub={<code>{kind.namespaced ? `${namespace}/${name}` : name}</code>}
       actions={
         <>
           {Actions && <Actions {...props} />}
@@ -110,30 +110,6 @@ function Overview({ kind, object }: TabProps) {
         />
       </Card>
     </Columns>
-  )
-}
-
-export function MetadataCard({ object }: { object: Resource }) {
-  const { metadata } = object
-  const labels = Object.entries(metadata.labels ?? {})
-  const managers = [...new Set((metadata.managedFields ?? []).map(({ manager = '' }) => manager))]
-  return (
-    <Card title={text.metadata}>
-      <Facts
-        of={[
-          [
-            text.created,
-            metadata.creationTimestamp && (
-              <time title={dateTime(metadata.creationTimestamp)}>{ago(metadata.creationTimestamp)}</time>
-            ),
-          ],
-          ['uid', metadata.uid && <code>{metadata.uid}</code>],
-          [text.version, metadata.resourceVersion],
-          [text.labels, labels.length > 0 && labels.map(([key, value]) => <Pill key={key}>{`${key}=${value}`}</Pill>)],
-          [text.managers, managers.join(', ')],
-        ]}
-      />
-    </Card>
   )
 }
 

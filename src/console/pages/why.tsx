@@ -1,6 +1,211 @@
-// Why a request is allowed or denied, and who can make it.
+// Why a request is allowed or denied, and who can make it. The evaluator that decides requests answers.
 
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { kinds } from '../../kinds/index.ts'
+import { useSession } from '../app/session.tsx'
+import { type Attributes, type Explanation, explain } from '../data/permission.ts'
 import { text } from '../text.ts'
-import { Page } from '../ui/parts.tsx'
+import { Button } from '../ui/button.tsx'
+import { SelectField, TextField } from '../ui/fields.tsx'
+import { Card, Columns, Command, ErrorState, Facts, Loading, Note, Page, Pill } from '../ui/parts.tsx'
+import { whoOf } from './who.ts'
+import style from './why.module.css'
 
-export const WhyPage = () => <Page title={text.whyPage}>…</Page>
+type Search = Partial<Attributes> & { readonly user?: string; readonly who?: boolean }
+
+const resources = kinds.filter(({ served }) => served).map(({ plural, group }) => ({ plural, group }))
+const verbs = [
+  'get',
+  'list',
+  'watch',
+  'create',
+  'update',
+  'patch',
+  'delete',
+  'deletecollection',
+  'bind',
+  'escalate',
+  'impersonate',
+  '*',
+]
+
+export function WhyPage() {
+  const search = useSearch({ strict: false }) as Search
+  const { verb, resource, who = false, user } = search
+  const session = useSession()
+  const subject = user || session.user
+  const isAsked = verb !== undefined && resource !== undefined
+  const target = [search.namespace, search.name].filter(Boolean).join('/')
+  const title = !isAsked
+    ? text.whyPage
+    : who
+      ? `Who can ${verb} ${resource} ${target}?`
+      : `May ${subject} ${verb} ${resource} ${target}?`
+  return (
+    <Page title={title} sub="Asked through the same evaluator that answers requests.">
+      <Question key={JSON.stringify(search)} search={search} />
+      {isAsked && (who ? <WhoAnswer search={search} /> : <WhyAnswer search={search} />)}
+      {isAsked && <Command>{commandOf(search)}</Command>}
+    </Page>
+  )
+}
+
+function commandOf({ verb, resource, namespace, name, user, who }: Search): string {
+  const where = namespace ? ` -n ${namespace}` : ''
+  const what = `${verb} ${resource}${name ? ` ${name}` : ''}${where}`
+  return who ? `platform who-can ${what}` : `platform why ${what}${user ? ` --user ${user}` : ''}`
+}
+
+function Question({ search }: { search: Search }) {
+  const navigate = useNavigate()
+  const [form, setForm] = useState({
+    user: search.user ?? '',
+    verb: search.verb ?? 'get',
+    resource: search.resource ?? 'teams',
+    namespace: search.namespace ?? '',
+    name: search.name ?? '',
+  })
+  const set = (field: keyof typeof form) => (value: string) => setForm({ ...form, [field]: value })
+  const ask = (who: boolean) => {
+    const group = resources.find(({ plural }) => plural === form.resource)?.group ?? ''
+    const { user, ...asked } = { ...form, group }
+    const filled = Object.fromEntries(Object.entries(asked).filter(([key, value]) => value !== '' || key === 'group'))
+    void navigate({
+      to: '/access/why',
+      search: {
+        ...filled,
+        ...(search.subresource ? { subresource: search.subresource } : {}),
+        ...(who ? { who: true } : user ? { user } : {}),
+      },
+    })
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    ask(search.who ?? false)
+  }
+  return (
+    <form className={style.form} onSubmit={submit}>
+      <TextField label="User" value={form.user} onChange={set('user')} help="empty: you" />
+      <SelectField
+        label="Verb"
+        value={form.verb}
+        onChange={set('verb')}
+        options={[...new Set([form.verb, ...verbs])]}
+      />
+      <SelectField
+        label="Resource"
+        value={form.resource}
+        onChange={set('resource')}
+        options={resources.map(({ plural }) => plural)}
+      />
+      <TextField label="Namespace" value={form.namespace} onChange={set('namespace')} />
+      <TextField label="Name" value={form.name} onChange={set('name')} help="empty: any" />
+      <div className={style.modes}>
+        <Button look="primary" onPress={() => ask(false)}>
+          Ask why
+        </Button>
+        <Button onPress={() => ask(true)}>Who can</Button>
+      </div>
+    </form>
+  )
+}
+
+const attributes = ({ verb = '', group = '', resource = '', subresource, namespace, name }: Search): Attributes => ({
+  verb,
+  group,
+  resource,
+  ...(subresource ? { subresource } : {}),
+  ...(namespace ? { namespace } : {}),
+  ...(name ? { name } : {}),
+})
+
+function useExplanation(search: Search) {
+  return useQuery({
+    queryKey: ['why', search],
+    queryFn: () =>
+      explain(attributes(search), search.who ? { whoCan: true } : search.user ? { user: search.user } : {}),
+  })
+}
+
+function WhyAnswer({ search }: { search: Search }) {
+  const { data, error, isPending } = useExplanation(search)
+  if (isPending) return <Loading />
+  if (error) return <ErrorState error={error} />
+  const { allowed = false, steps = [], nearMisses = [] } = data.status
+  return (
+    <Columns
+      side={
+        <>
+          <Card title="Answer">
+            <p>{allowed ? <Pill tone="ok">Yes</Pill> : <Pill tone="bad">No</Pill>}</p>
+            {data.status.reason && <p>{data.status.reason}</p>}
+          </Card>
+          {nearMisses.length > 0 && (
+            <Card title="Near misses">
+              <ul>
+                {nearMisses.map(miss => (
+                  <li key={miss}>{miss}</li>
+                ))}
+              </ul>
+            </Card>
+          )}
+          {!allowed && <Advice search={search} />}
+        </>
+      }
+    >
+      <Card title="How the answer came about">
+        <Steps steps={steps} isAllowed={allowed} />
+      </Card>
+    </Columns>
+  )
+}
+
+const Steps = ({ steps, isAllowed }: { steps: NonNullable<Explanation['status']['steps']>; isAllowed: boolean }) => (
+  <ol className={style.steps}>
+    {steps.map((step, index) => {
+      const isDenial = !isAllowed && index === steps.length - 1
+      return (
+        <li key={step} data-denied={isDenial || undefined}>
+          <span aria-hidden>{isDenial ? '✕' : '✓'}</span>
+          <span>{step}</span>
+        </li>
+      )
+    })}
+  </ol>
+)
+
+/** The smallest change that would allow the request. */
+function Advice({ search: { verb, resource, name, namespace, user } }: { search: Search }) {
+  const session = useSession()
+  const who = user || session.user
+  const isShared = resource === 'sharedsecrets' || resource === 'projectsecrets' || resource === 'teams'
+  return (
+    <Note>
+      <strong>What would allow it</strong>
+      {isShared && name ? (
+        <span>
+          Add <code>{verb}</code> for {who} or a team of theirs to <code>spec.access</code> of{' '}
+          <code>{namespace ? `${namespace}/${name}` : name}</code>.
+        </span>
+      ) : (
+        <span>
+          Bind a role with the verb <code>{verb}</code> on <code>{resource}</code> to {who} or to a team of theirs.
+        </span>
+      )}
+    </Note>
+  )
+}
+
+function WhoAnswer({ search }: { search: Search }) {
+  const { data, error, isPending } = useExplanation(search)
+  if (isPending) return <Loading />
+  if (error) return <ErrorState error={error} />
+  const who = (data.status.who ?? []).map(whoOf)
+  return (
+    <Card title={who.length === 1 ? '1 user or group' : `${who.length} users and groups`}>
+      <Facts of={who.map(({ who: name, by }) => [name, by && `through ${by}`] as const)} />
+    </Card>
+  )
+}

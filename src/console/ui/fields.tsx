@@ -35,3 +35,27 @@ export function TextField({ label, value, onChange, help, problem, isMono = fals
     </RawTextField>
   )
 }
+
+type SelectFieldProps = {
+  readonly label: string
+  readonly value: string
+  readonly options: readonly string[]
+  readonly onChange: (value: string) => void
+  readonly help?: string | undefined
+}
+
+/** The select of the browser: fast with thousands of options, and right on phones. */
+export function SelectField({ label, value, options, onChange, help }: SelectFieldProps) {
+  return (
+    <label className={style.field}>
+      <span className={style.label}>{label}</span>
+      <select value={value} onChange={event => onChange(event.currentTarget.value)}>
+        {value === '' && <option value="">Choose…</option>}
+        {options.map(option => (
+          <option key={option}>{option}</option>
+        ))}
+      </select>
+      {help && <span className={style.help}>{help}</span>}
+    </label>
+  )
+}

@@ -42,7 +42,7 @@ export const Card = ({ title, children }: { title?: ReactNode; children: ReactNo
 export const Facts = ({ of }: { of: readonly (readonly [label: string, value: ReactNode])[] }) => (
   <dl className={style.facts}>
     {of
-      .filter(([, value]) => value !== undefined && value !== '' && value !== null)
+      .filter(([, value]) => value !== undefined && value !== '' && value !== null && value !== false)
       .map(([label, value]) => (
         <FactRow key={label} label={label} value={value} />
       ))}

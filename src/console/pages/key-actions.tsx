@@ -1,0 +1,109 @@
+// Actions on an access key: rotate with overlap, enable, disable. The new secret is shown once.
+
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiError } from '../../api/errors.ts'
+import { overlapReason } from '../../kinds/key-rotation.ts'
+import { objectKey } from '../data/object.ts'
+import { server, serverUrl } from '../data/server.ts'
+import { text } from '../text.ts'
+import { ActionButton, Button } from '../ui/button.tsx'
+import { DialogButtons, Modal } from '../ui/dialog.tsx'
+import { SelectField } from '../ui/fields.tsx'
+import { Command, Note, problemOf } from '../ui/parts.tsx'
+import { ShownOnce } from './shown-once.tsx'
+import type { TabProps } from './tab.ts'
+
+const overlaps: { readonly [label: string]: number } = {
+  'ends at once': 0,
+  '10 minutes': 600,
+  '1 hour': 3600,
+  '1 day': 86_400,
+  '7 days': 604_800,
+}
+
+export function KeyActions(props: TabProps) {
+  const { kind, at, object } = props
+  const { disabled = false, type } = (object.spec ?? {}) as { readonly disabled?: boolean; readonly type?: string }
+  const [isRotating, setRotating] = useState(false)
+  const client = useQueryClient()
+  const [problem, setProblem] = useState('')
+  const set = async (isDisabled: boolean) => {
+    try {
+      const body = { spec: { disabled: isDisabled } }
+      await server.patch(kind, at, { type: 'merge', body }, { fieldManager: 'console' })
+      await client.invalidateQueries({ queryKey: objectKey(kind, at) })
+    } catch (error) {
+      setProblem(problemOf(error).message)
+    }
+  }
+  return (
+    <>
+      {type !== 'Login' && (
+        <ActionButton
+          look="primary"
+          action={{ verb: 'create', kind, ...at, subresource: 'rotate' }}
+          onPress={() => setRotating(true)}
+        >
+          Rotate
+        </ActionButton>
+      )}
+      <ActionButton action={{ verb: 'patch', kind, ...at }} onPress={() => void set(!disabled)}>
+        {disabled ? 'Enable' : 'Disable'}
+      </ActionButton>
+      {isRotating && <RotateDialog {...props} onClose={() => setRotating(false)} />}
+      <Modal title={text.failed} isOpen={problem !== ''} onClose={() => setProblem('')}>
+        <p role="alert">{problem}</p>
+      </Modal>
+    </>
+  )
+}
+
+function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void }) {
+  const client = useQueryClient()
+  const [overlap, setOverlap] = useState('1 hour')
+  const [problem, setProblem] = useState('')
+  const [needsForce, setNeedsForce] = useState(false)
+  const [secret, setSecret] = useState('')
+  const seconds = overlaps[overlap] ?? 0
+  const rotate = async () => {
+    try {
+      const spec = { overlapSeconds: seconds, ...(needsForce ? { force: true } : {}) }
+      const { object } = await server.act(kind, at, 'rotate', { kind: 'KeyRotation', spec })
+      setSecret((object.spec as { readonly key?: string }).key ?? '')
+      await client.invalidateQueries({ queryKey: objectKey(kind, at) })
+    } catch (error) {
+      const isRunning =
+        error instanceof ApiError && error.details?.causes?.some(({ reason }) => reason === overlapReason) === true
+      setNeedsForce(isRunning)
+      setProblem(problemOf(error).message)
+    }
+  }
+  if (secret) return <ShownOnce name={at.name} secret={secret} server={serverUrl.href} onClose={onClose} />
+  return (
+    <Modal title={`Rotate ${at.name}`} isOpen onClose={onClose}>
+      <p>
+        The server makes a new secret. The old one works until the overlap ends, so clients can switch without downtime.
+      </p>
+      <SelectField
+        label="The old key works for another"
+        value={overlap}
+        onChange={setOverlap}
+        options={Object.keys(overlaps)}
+      />
+      {problem && (
+        <Note tone="bad">
+          <span role="alert">{problem}</span>
+          {needsForce && <span>Rotating again ends the oldest secret at once.</span>}
+        </Note>
+      )}
+      <Command>{`platform rotate accesskey ${at.name} --overlap ${seconds}s`}</Command>
+      <DialogButtons>
+        <Button onPress={onClose}>{text.cancel}</Button>
+        <Button look={needsForce ? 'danger' : 'primary'} onPress={() => void rotate()}>
+          {needsForce ? 'Rotate, and end the oldest secret' : 'Rotate'}
+        </Button>
+      </DialogButtons>
+    </Modal>
+  )
+}

@@ -1,0 +1,331 @@
+// The data of a secret: masked values, revealed one by one, edited as a draft, compared before saving.
+
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useState } from 'react'
+import type { Resource } from '../../api/object.ts'
+import { useSession } from '../app/session.tsx'
+import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
+import { objectKey } from '../data/object.ts'
+import { type DataChange, keyNames, readValue, saveData, sizeOf, versionOf } from '../data/secrets.ts'
+import { text } from '../text.ts'
+import { ActionButton, Button } from '../ui/button.tsx'
+import { DialogButtons, Modal } from '../ui/dialog.tsx'
+import { TextField } from '../ui/fields.tsx'
+import { bytes } from '../ui/format.ts'
+import { Card, Columns, CopyButton, Note, problemOf } from '../ui/parts.tsx'
+import { Conditions } from './conditions.tsx'
+import { MetadataCard } from './object-cards.tsx'
+import style from './secret-data.module.css'
+import { LastRead, WhoCanRead } from './secret-side.tsx'
+import type { TabProps } from './tab.ts'
+
+type Draft = { readonly base: Resource; readonly change: DataChange }
+
+export function SecretData({ kind, at, object }: TabProps) {
+  const { user } = useSession()
+  const client = useQueryClient()
+  const name = `${user} data ${kind.id} ${at.namespace}/${at.name}`
+  const [draft, setDraft] = useState<Draft>()
+  const [problem, setProblem] = useState('')
+  const [conflict, setConflict] = useState<{ readonly keys: readonly string[]; readonly theirs: Resource }>()
+  useEffect(() => {
+    let isOpen = true
+    void loadDraft<Draft>(name)
+      .then(found => isOpen && found && setDraft(found))
+      .catch(() => {})
+    return () => {
+      isOpen = false
+    }
+  }, [name])
+  const keep = (next: Draft | undefined) => {
+    setDraft(next)
+    setProblem('')
+    void (next ? saveDraft(name, next) : dropDraft(name)).catch(() => {})
+  }
+  const set = (key: string, value: string | null | undefined) => {
+    const { [key]: _, ...others } = draft?.change ?? {}
+    const change = value === undefined ? others : { ...others, [key]: value }
+    keep(Object.keys(change).length ? { base: draft?.base ?? object, change } : undefined)
+  }
+  const send = async (base: Resource, change: DataChange) => {
+    try {
+      const saved = await saveData(kind, at, base, change)
+      if (saved.result === 'conflict') return setConflict(saved)
+      keep(undefined)
+      await client.invalidateQueries({ queryKey: objectKey(kind, at) })
+    } catch (error) {
+      setProblem(problemOf(error).message)
+    }
+  }
+  const follows = (object.spec?.['sharedSecretRef'] ?? undefined) as { readonly name?: string } | undefined
+  const change = draft?.change ?? {}
+  const keys = [...new Set([...keyNames(object), ...Object.keys(change)])].toSorted()
+  return (
+    <Columns
+      side={
+        <>
+          <WhoCanRead kind={kind} at={at} />
+          <LastRead kind={kind} at={at} />
+          <Conditions object={object} />
+          <MetadataCard object={object} />
+        </>
+      }
+    >
+      {follows && (
+        <Note>
+          <span>
+            The data comes from the global secret <code>{follows.name}</code>, and follows it.
+          </span>
+        </Note>
+      )}
+      <Card title={`Data, version ${versionOf(object)}`}>
+        <table className={style.table}>
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">Value</th>
+              <th scope="col">
+                <span className="visually-hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {keys.map(key => (
+              <KeyRow
+                key={`${key} ${object.metadata.resourceVersion}`}
+                kind={kind}
+                at={at}
+                object={object}
+                name={key}
+                draft={change[key]}
+                isReadOnly={follows !== undefined}
+                onChange={value => set(key, value)}
+              />
+            ))}
+          </tbody>
+        </table>
+        {keys.length === 0 && <p>{text.none}</p>}
+        {!follows && <AddKey existing={keys} onAdd={key => set(key, '')} />}
+      </Card>
+      {draft && <Changes draft={draft} current={object} />}
+      {problem && (
+        <Note tone="bad">
+          <span role="alert">{problem}</span>
+        </Note>
+      )}
+      {draft && (
+        <DialogButtons>
+          <Button onPress={() => keep(undefined)}>{text.discard}</Button>
+          <ActionButton
+            look="primary"
+            action={{ verb: 'patch', kind, ...at }}
+            onPress={() => void send(draft.base, draft.change)}
+          >
+            {text.save}
+          </ActionButton>
+        </DialogButtons>
+      )}
+      {conflict && draft && (
+        <ConflictDialog
+          keys={conflict.keys}
+          onCancel={() => setConflict(undefined)}
+          onChoose={mine => {
+            const kept = Object.entries(draft.change).filter(([key]) => !conflict.keys.includes(key) || mine.has(key))
+            setConflict(undefined)
+            if (kept.length === 0) return keep(undefined)
+            const next = { base: conflict.theirs, change: Object.fromEntries(kept) }
+            keep(next)
+            void send(next.base, next.change)
+          }}
+        />
+      )}
+    </Columns>
+  )
+}
+
+type KeyRowProps = TabProps & {
+  readonly name: string
+  /** A new value, null for removed, undefined for unchanged. */
+  readonly draft: string | null | undefined
+  readonly isReadOnly: boolean
+  readonly onChange: (value: string | null | undefined) => void
+}
+
+function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowProps) {
+  const [shown, setShown] = useState<string>()
+  const [problem, setProblem] = useState('')
+  const reveal = async () => {
+    try {
+      setShown(await readValue(kind, at, name))
+    } catch (error) {
+      setProblem(problemOf(error).message)
+    }
+  }
+  const edit = async () => {
+    const value = shown ?? (await readValue(kind, at, name).catch(() => undefined))
+    onChange(value ?? '')
+    setShown(undefined)
+  }
+  const read = { verb: 'get', kind, ...at }
+  return (
+    <tr>
+      <td className={style.key}>{name}</td>
+      <td className={style.value}>
+        {typeof draft === 'string' ? (
+          <textarea
+            aria-label={`New value of ${name}`}
+            value={draft}
+            rows={1}
+            autoComplete="off"
+            spellCheck={false}
+            onChange={event => onChange(event.currentTarget.value)}
+          />
+        ) : draft === null ? (
+          <s>removed</s>
+        ) : shown === undefined ? (
+          <span role="img" aria-label="hidden">
+            ••••••••
+          </span>
+        ) : (
+          shown
+        )}
+        {problem && <span role="alert"> {problem}</span>}
+      </td>
+      <td className={style.buttons}>
+        {draft !== undefined ? (
+          <Button look="quiet" aria-label={`Undo the change of ${name}`} onPress={() => onChange(undefined)}>
+            Undo
+          </Button>
+        ) : (
+          <>
+            {shown === undefined ? (
+              <ActionButton look="quiet" action={read} aria-label={`Reveal ${name}`} onPress={() => void reveal()}>
+                Reveal
+              </ActionButton>
+            ) : (
+              <>
+                <CopyButton value={shown} />
+                <Button look="quiet" aria-label={`Hide ${name}`} onPress={() => setShown(undefined)}>
+                  Hide
+                </Button>
+              </>
+            )}
+            {!isReadOnly && (
+              <>
+                <ActionButton
+                  look="quiet"
+                  action={{ verb: 'patch', kind, ...at }}
+                  aria-label={`Edit ${name}`}
+                  onPress={() => void edit()}
+                >
+                  Edit
+                </ActionButton>
+                <ActionButton
+                  look="quiet"
+                  action={{ verb: 'patch', kind, ...at }}
+                  aria-label={`Remove ${name}`}
+                  onPress={() => onChange(null)}
+                >
+                  Remove
+                </ActionButton>
+              </>
+            )}
+          </>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key: string) => void }) {
+  const [name, setName] = useState('')
+  const isValid = /^[-._a-zA-Z0-9]{1,253}$/.test(name)
+  const problem = name === '' || isValid ? '' : 'Use letters, digits, dots, dashes and underscores.'
+  return (
+    <form
+      className={style.add}
+      onSubmit={event => {
+        event.preventDefault()
+        if (!isValid || existing.includes(name)) return
+        onAdd(name)
+        setName('')
+      }}
+    >
+      <TextField
+        label="New key"
+        value={name}
+        onChange={setName}
+        isMono
+        problem={existing.includes(name) ? 'This key exists already.' : problem}
+      />
+      <Button type="submit" isDisabled={!isValid || existing.includes(name)}>
+        Add
+      </Button>
+    </form>
+  )
+}
+
+/** The difference before saving. Values stay hidden. */
+function Changes({ draft: { base, change }, current }: { draft: Draft; current: Resource }) {
+  const before = new Set(keyNames(base))
+  const entries = Object.entries(change)
+  return (
+    <Card title={`Your change against version ${versionOf(base)}`}>
+      <p>{entries.length === 1 ? '1 key changed' : `${entries.length} keys changed`}, values hidden</p>
+      <div className={style.diff}>
+        {entries.map(([key, value]) => (
+          <div key={key} className={value === null ? style.removed : style.added}>
+            <span>{value === null ? '−' : before.has(key) ? '~' : '+'}</span>
+            <span>{key}</span>
+            <span>{value === null ? 'removed' : `•••••••• ${bytes(sizeOf(value))}`}</span>
+          </div>
+        ))}
+      </div>
+      {versionOf(base) !== versionOf(current) && (
+        <Note tone="warn">
+          Somebody has changed the data since you began. Saving keeps their changes to other keys.
+        </Note>
+      )}
+    </Card>
+  )
+}
+
+type ConflictDialogProps = {
+  readonly keys: readonly string[]
+  readonly onChoose: (mine: ReadonlySet<string>) => void
+  readonly onCancel: () => void
+}
+
+function ConflictDialog({ keys, onChoose, onCancel }: ConflictDialogProps) {
+  const [mine, setMine] = useState<ReadonlySet<string>>(new Set())
+  const toggle = (key: string, isMine: boolean) => {
+    const next = new Set(mine)
+    if (isMine) next.add(key)
+    else next.delete(key)
+    setMine(next)
+  }
+  return (
+    <Modal title="Somebody else changed the same keys" isOpen onClose={onCancel}>
+      <p>Choose for each key. Keys that only you changed are saved in any case.</p>
+      {keys.map(key => (
+        <fieldset key={key}>
+          <legend>
+            <code>{key}</code>
+          </legend>
+          <label>
+            <input type="radio" name={key} checked={!mine.has(key)} onChange={() => toggle(key, false)} /> Keep theirs
+          </label>{' '}
+          <label>
+            <input type="radio" name={key} checked={mine.has(key)} onChange={() => toggle(key, true)} /> Use mine
+          </label>
+        </fieldset>
+      ))}
+      <DialogButtons>
+        <Button onPress={onCancel}>{text.cancel}</Button>
+        <Button look="primary" onPress={() => onChoose(mine)}>
+          {text.save}
+        </Button>
+      </DialogButtons>
+    </Modal>
+  )
+}
