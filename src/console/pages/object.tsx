@@ -12,20 +12,7 @@ import { text } from '../text.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
-import {
-  Card,
-  Columns,
-  Command,
-  ErrorState,
-  Facts,
-  Loading,
-  Note,
-  Page,
-  Pill,
-  problemOf,
-  Stack,
-  Tabs,
-} from '../ui/parts.tsx'
+import { Card, Columns, Command, ErrorState, Facts, Loading, Note, Page, problemOf, Stack, Tabs } from '../ui/parts.tsx'
 import { Conditions, readyPill } from './conditions.tsx'
 import { kindTabs } from './kind-tabs.tsx'
 import { MetadataCard } from './object-cards.tsx'
@@ -35,6 +22,7 @@ import { Value } from './value.tsx'
 const lazily = (load: () => Promise<{ default: (props: TabProps) => ReactNode }>) => lazy(load)
 
 const YamlTab = lazily(async () => ({ default: (await import('./yaml-tab.tsx')).YamlTab }))
+const EventsTab = lazily(async () => ({ default: (await import('./events-tab.tsx')).EventsTab }))
 const AccessTab = lazily(async () => ({ default: (await import('./access-tab.tsx')).AccessTab }))
 
 type ObjectPageProps = { readonly kind: Kind; readonly namespace: string; readonly name: string; readonly tab: string }
@@ -47,6 +35,7 @@ export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
     first ?? { name: 'overview', label: text.tabs.overview, Content: Overview },
     ...own,
     { name: 'access', label: text.tabs.access, Content: AccessTab },
+    { name: 'events', label: text.tabs.events, Content: EventsTab },
     { name: 'yaml', label: text.tabs.yaml, Content: YamlTab },
   ]
   const current = tabs.find(one => one.name === tab) ?? tabs[0]

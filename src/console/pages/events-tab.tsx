@@ -1,0 +1,36 @@
+// What happened to an object, from the audit log.
+
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { searchAudit } from '../data/audit.ts'
+import { ErrorState, Loading, Stack, State } from '../ui/parts.tsx'
+import { AuditTable } from './audit-table.tsx'
+import type { TabProps } from './tab.ts'
+
+export function EventsTab({ kind, at, object }: TabProps) {
+  const uid = object.metadata.uid ?? ''
+  const { data, error, isPending } = useQuery({
+    queryKey: ['audit', { uid }],
+    queryFn: () => searchAudit({ uid }),
+    refetchInterval: 15_000,
+  })
+  if (isPending) return <Loading />
+  if (error) return <ErrorState error={error} />
+  return (
+    <Stack>
+      {data.events.length === 0 ? (
+        <State title="No event yet">
+          <p>The audit log has no event of this object that you may see.</p>
+        </State>
+      ) : (
+        <AuditTable events={data.events} />
+      )}
+      <Link
+        to="/audit"
+        search={{ resource: kind.plural, name: at.name, ...(at.namespace ? { namespace: at.namespace } : {}) }}
+      >
+        Search the audit log
+      </Link>
+    </Stack>
+  )
+}
