@@ -60,9 +60,22 @@ const ownedByServer = [
 ] as const
 
 export function editable(object: JsonObject): JsonObject {
-  const { status: _, apiVersion, kind, metadata, ...rest } = object
+  const { status: _, apiVersion, kind, metadata, spec, ...rest } = object
   const shown = Object.entries(isObject(metadata) ? metadata : {}).filter(
     ([key]) => !(ownedByServer as readonly string[]).includes(key),
   )
-  return { apiVersion: apiVersion ?? '', kind: kind ?? '', metadata: Object.fromEntries(shown), ...rest }
+  return {
+    apiVersion: apiVersion ?? '',
+    kind: kind ?? '',
+    metadata: Object.fromEntries(shown),
+    ...(spec === undefined ? {} : { spec: isObject(spec) ? withoutOmitted(spec) : spec }),
+    ...rest,
+  }
+}
+
+/** The data of a secret that was read without values. It is edited key by key, not as YAML. */
+function withoutOmitted(spec: JsonObject): JsonObject {
+  const { data, ...rest } = spec
+  const isOmitted = isObject(data) && Object.values(data).every(value => value === '(omitted)')
+  return isOmitted ? rest : spec
 }

@@ -11,6 +11,7 @@ import { server } from '../data/server.ts'
 import { CodeEditor } from '../editor/code-editor.tsx'
 import { editable } from '../editor/difference.ts'
 import { type Saved, save } from '../editor/save.ts'
+import { completeFor } from '../editor/schema-help.ts'
 import { fromYaml, toYaml } from '../editor/yaml.ts'
 import { text } from '../text.ts'
 import { ActionButton, Button, Denial } from '../ui/button.tsx'
@@ -113,7 +114,12 @@ export function YamlTab({ kind, at, object }: TabProps) {
         </Note>
       )}
       <Card>
-        <CodeEditor label={text.tabs.yaml} value={draft?.text ?? shown} onChange={change} />
+        <CodeEditor
+          label={text.tabs.yaml}
+          value={draft?.text ?? shown}
+          onChange={change}
+          complete={completeFor(kind)}
+        />
       </Card>
       {problem && (
         <Note tone="bad">
