@@ -18,7 +18,7 @@ export function mergePatch(from: Json, to: Json): Json | undefined {
   return Object.keys(patch).length ? patch : undefined
 }
 
-export function isEqual(one: Json | undefined, other: Json | undefined): boolean {
+function isEqual(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((item, index) => isEqual(item, other[index]))

@@ -6,20 +6,19 @@ import type { Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
 import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
 import { objectKey } from '../data/object.ts'
-import { type DataChange, keyNames, readValue, saveData, sizeOf, versionOf } from '../data/secrets.ts'
+import { type DataChange, keyNames, saveData, versionOf } from '../data/secrets.ts'
 import { text } from '../text.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
-import { DialogButtons, Modal } from '../ui/dialog.tsx'
+import { DialogButtons } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { bytes } from '../ui/format.ts'
-import { Card, Columns, CopyButton, Note, problemOf } from '../ui/parts.tsx'
+import { Card, Columns, Note, problemOf } from '../ui/parts.tsx'
 import { Conditions } from './conditions.tsx'
 import { MetadataCard } from './object-cards.tsx'
+import { Changes, ConflictDialog, type Draft } from './secret-changes.tsx'
 import style from './secret-data.module.css'
+import { KeyRow } from './secret-key-row.tsx'
 import { LastRead, WhoCanRead } from './secret-side.tsx'
 import type { TabProps } from './tab.ts'
-
-type Draft = { readonly base: Resource; readonly change: DataChange }
 
 export function SecretData({ kind, at, object }: TabProps) {
   const { user } = useSession()
@@ -143,100 +142,6 @@ export function SecretData({ kind, at, object }: TabProps) {
   )
 }
 
-type KeyRowProps = TabProps & {
-  readonly name: string
-  /** A new value, null for removed, undefined for unchanged. */
-  readonly draft: string | null | undefined
-  readonly isReadOnly: boolean
-  readonly onChange: (value: string | null | undefined) => void
-}
-
-function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowProps) {
-  const [shown, setShown] = useState<string>()
-  const [problem, setProblem] = useState('')
-  const reveal = async () => {
-    try {
-      setShown(await readValue(kind, at, name))
-    } catch (error) {
-      setProblem(problemOf(error).message)
-    }
-  }
-  const edit = async () => {
-    const value = shown ?? (await readValue(kind, at, name).catch(() => undefined))
-    onChange(value ?? '')
-    setShown(undefined)
-  }
-  const read = { verb: 'get', kind, ...at }
-  return (
-    <tr>
-      <td className={style.key}>{name}</td>
-      <td className={style.value}>
-        {typeof draft === 'string' ? (
-          <textarea
-            aria-label={`New value of ${name}`}
-            value={draft}
-            rows={1}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={event => onChange(event.currentTarget.value)}
-          />
-        ) : draft === null ? (
-          <s>removed</s>
-        ) : shown === undefined ? (
-          <span role="img" aria-label="hidden">
-            ••••••••
-          </span>
-        ) : (
-          shown
-        )}
-        {problem && <span role="alert"> {problem}</span>}
-      </td>
-      <td className={style.buttons}>
-        {draft !== undefined ? (
-          <Button look="quiet" aria-label={`Undo the change of ${name}`} onPress={() => onChange(undefined)}>
-            Undo
-          </Button>
-        ) : (
-          <>
-            {shown === undefined ? (
-              <ActionButton look="quiet" action={read} aria-label={`Reveal ${name}`} onPress={() => void reveal()}>
-                Reveal
-              </ActionButton>
-            ) : (
-              <>
-                <CopyButton value={shown} />
-                <Button look="quiet" aria-label={`Hide ${name}`} onPress={() => setShown(undefined)}>
-                  Hide
-                </Button>
-              </>
-            )}
-            {!isReadOnly && (
-              <>
-                <ActionButton
-                  look="quiet"
-                  action={{ verb: 'patch', kind, ...at }}
-                  aria-label={`Edit ${name}`}
-                  onPress={() => void edit()}
-                >
-                  Edit
-                </ActionButton>
-                <ActionButton
-                  look="quiet"
-                  action={{ verb: 'patch', kind, ...at }}
-                  aria-label={`Remove ${name}`}
-                  onPress={() => onChange(null)}
-                >
-                  Remove
-                </ActionButton>
-              </>
-            )}
-          </>
-        )}
-      </td>
-    </tr>
-  )
-}
-
 function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key: string) => void }) {
   const [name, setName] = useState('')
   const isValid = /^[-._a-zA-Z0-9]{1,253}$/.test(name)
@@ -262,70 +167,5 @@ function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key:
         Add
       </Button>
     </form>
-  )
-}
-
-/** The difference before saving. Values stay hidden. */
-function Changes({ draft: { base, change }, current }: { draft: Draft; current: Resource }) {
-  const before = new Set(keyNames(base))
-  const entries = Object.entries(change)
-  return (
-    <Card title={`Your change against version ${versionOf(base)}`}>
-      <p>{entries.length === 1 ? '1 key changed' : `${entries.length} keys changed`}, values hidden</p>
-      <div className={style.diff}>
-        {entries.map(([key, value]) => (
-          <div key={key} className={value === null ? style.removed : style.added}>
-            <span>{value === null ? '−' : before.has(key) ? '~' : '+'}</span>
-            <span>{key}</span>
-            <span>{value === null ? 'removed' : `•••••••• ${bytes(sizeOf(value))}`}</span>
-          </div>
-        ))}
-      </div>
-      {versionOf(base) !== versionOf(current) && (
-        <Note tone="warn">
-          Somebody has changed the data since you began. Saving keeps their changes to other keys.
-        </Note>
-      )}
-    </Card>
-  )
-}
-
-type ConflictDialogProps = {
-  readonly keys: readonly string[]
-  readonly onChoose: (mine: ReadonlySet<string>) => void
-  readonly onCancel: () => void
-}
-
-function ConflictDialog({ keys, onChoose, onCancel }: ConflictDialogProps) {
-  const [mine, setMine] = useState<ReadonlySet<string>>(new Set())
-  const toggle = (key: string, isMine: boolean) => {
-    const next = new Set(mine)
-    if (isMine) next.add(key)
-    else next.delete(key)
-    setMine(next)
-  }
-  return (
-    <Modal title="Somebody else changed the same keys" isOpen onClose={onCancel}>
-      <p>Choose for each key. Keys that only you changed are saved in any case.</p>
-      {keys.map(key => (
-        <fieldset key={key}>
-          <legend>
-            <code>{key}</code>
-          </legend>
-          <label>
-            <input type="radio" name={key} checked={!mine.has(key)} onChange={() => toggle(key, false)} /> Keep theirs
-          </label>{' '}
-          <label>
-            <input type="radio" name={key} checked={mine.has(key)} onChange={() => toggle(key, true)} /> Use mine
-          </label>
-        </fieldset>
-      ))}
-      <DialogButtons>
-        <Button onPress={onCancel}>{text.cancel}</Button>
-        <Button look="primary" onPress={() => onChoose(mine)}>
-          {text.save}
-        </Button>
-      </DialogButtons>
-    </Modal>
   )
 }

@@ -23,7 +23,7 @@ type GridProps<T> = {
   readonly onSort: (column: string) => void
 }
 
-export const rowHeight = 38
+const rowHeight = 38
 const narrowHeight = 56
 const narrow = matchMedia('(width < 700px)')
 

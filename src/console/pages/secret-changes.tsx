@@ -1,0 +1,78 @@
+// The changes of a secret before they are saved, and the choice when somebody else changed the same keys.
+
+import { useState } from 'react'
+import type { Resource } from '../../api/object.ts'
+import { type DataChange, keyNames, sizeOf, versionOf } from '../data/secrets.ts'
+import { text } from '../text.ts'
+import { Button } from '../ui/button.tsx'
+import { DialogButtons, Modal } from '../ui/dialog.tsx'
+import { bytes } from '../ui/format.ts'
+import { Card, Note } from '../ui/parts.tsx'
+import style from './secret-data.module.css'
+
+export type Draft = { readonly base: Resource; readonly change: DataChange }
+
+/** The difference before saving. Values stay hidden. */
+export function Changes({ draft: { base, change }, current }: { draft: Draft; current: Resource }) {
+  const before = new Set(keyNames(base))
+  const entries = Object.entries(change)
+  return (
+    <Card title={`Your change against version ${versionOf(base)}`}>
+      <p>{entries.length === 1 ? '1 key changed' : `${entries.length} keys changed`}, values hidden</p>
+      <div className={style.diff}>
+        {entries.map(([key, value]) => (
+          <div key={key} className={value === null ? style.removed : style.added}>
+            <span>{value === null ? '−' : before.has(key) ? '~' : '+'}</span>
+            <span>{key}</span>
+            <span>{value === null ? 'removed' : `•••••••• ${bytes(sizeOf(value))}`}</span>
+          </div>
+        ))}
+      </div>
+      {versionOf(base) !== versionOf(current) && (
+        <Note tone="warn">
+          Somebody has changed the data since you began. Saving keeps their changes to other keys.
+        </Note>
+      )}
+    </Card>
+  )
+}
+
+type ConflictDialogProps = {
+  readonly keys: readonly string[]
+  readonly onChoose: (mine: ReadonlySet<string>) => void
+  readonly onCancel: () => void
+}
+
+export function ConflictDialog({ keys, onChoose, onCancel }: ConflictDialogProps) {
+  const [mine, setMine] = useState<ReadonlySet<string>>(new Set())
+  const toggle = (key: string, isMine: boolean) => {
+    const next = new Set(mine)
+    if (isMine) next.add(key)
+    else next.delete(key)
+    setMine(next)
+  }
+  return (
+    <Modal title="Somebody else changed the same keys" isOpen onClose={onCancel}>
+      <p>Choose for each key. Keys that only you changed are saved in any case.</p>
+      {keys.map(key => (
+        <fieldset key={key}>
+          <legend>
+            <code>{key}</code>
+          </legend>
+          <label>
+            <input type="radio" name={key} checked={!mine.has(key)} onChange={() => toggle(key, false)} /> Keep theirs
+          </label>{' '}
+          <label>
+            <input type="radio" name={key} checked={mine.has(key)} onChange={() => toggle(key, true)} /> Use mine
+          </label>
+        </fieldset>
+      ))}
+      <DialogButtons>
+        <Button onPress={onCancel}>{text.cancel}</Button>
+        <Button look="primary" onPress={() => onChoose(mine)}>
+          {text.save}
+        </Button>
+      </DialogButtons>
+    </Modal>
+  )
+}
