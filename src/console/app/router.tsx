@@ -7,7 +7,7 @@ import { basePath } from '../data/server.ts'
 import { ListPage } from '../pages/list.tsx'
 import { text } from '../text.ts'
 import { LinkButton } from '../ui/button.tsx'
-import { ErrorState, State } from '../ui/parts.tsx'
+import { State } from '../ui/parts.tsx'
 import { SessionGate, SignedInPage } from './session.tsx'
 import { Shell } from './shell.tsx'
 
@@ -19,7 +19,7 @@ const root = createRootRoute({
   ),
   notFoundComponent: NotFound,
   errorComponent: ({ error }) => (
-    <State title={text.crashed}>
+    <State title={text.crashed} isPage>
       <p>{text.crashedAdvice}</p>
       <code>{String(error)}</code>
     </State>
@@ -28,7 +28,7 @@ const root = createRootRoute({
 
 function NotFound() {
   return (
-    <State title={text.unknownPage}>
+    <State title={text.unknownPage} isPage>
       <LinkButton to="/">{text.backHome}</LinkButton>
     </State>
   )
@@ -57,7 +57,7 @@ const objectRoute = (path: string, find: (params: Params) => Found | undefined) 
     route(`${path}${end}`, () => {
       const params = useParams({ strict: false }) as Params
       const found = find(params)
-      if (!found) return <ErrorState error={new Error(text.unknownPage)} />
+      if (!found) return <NotFound />
       return (
         <ObjectPage kind={found.kind} namespace={found.namespace} name={params.name ?? ''} tab={params.tab ?? ''} />
       )

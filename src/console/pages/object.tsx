@@ -40,7 +40,7 @@ export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
   ]
   const current = tabs.find(one => one.name === tab) ?? tabs[0]
   if (isLoading) return <Loading />
-  if (!object) return <ErrorState error={error} />
+  if (!object) return <ErrorState error={error} isPage />
   const { displayName } = (object.spec ?? {}) as { readonly displayName?: string }
   const props = { kind, at, object }
   return (

@@ -76,9 +76,9 @@ export const Columns = ({ children, side }: { children: ReactNode; side: ReactNo
 export const Stack = ({ children }: { children: ReactNode }) => <div className={style.stack}>{children}</div>
 
 /** Empty, loading, forbidden and failed: designed, with what to do. */
-export const State = ({ title, children }: { title: string; children?: ReactNode }) => (
+export const State = ({ title, isPage, children }: { title: string; isPage?: boolean; children?: ReactNode }) => (
   <div className={style.state}>
-    <h2>{title}</h2>
+    {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
     {children}
   </div>
 )
@@ -89,11 +89,14 @@ export const Loading = () => (
   </div>
 )
 
-export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
+type ErrorStateProps = { readonly error: unknown; readonly retry?: () => void; readonly isPage?: boolean }
+
+/** `isPage`: there is nothing else on the page. */
+export function ErrorState({ error, retry, isPage = false }: ErrorStateProps) {
   const { code, message } = problemOf(error)
   const title = code === 403 ? text.forbidden : code === 404 ? text.notFound : text.failed
   return (
-    <State title={title}>
+    <State title={title} isPage={isPage}>
       <p>{message}</p>
       {retry && code !== 403 && code !== 404 && <Button onPress={retry}>{text.retry}</Button>}
     </State>
