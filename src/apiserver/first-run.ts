@@ -47,11 +47,18 @@ export function printFirstRun(options: FirstRunOptions): void {
           ]
         : []),
       `  access key       ${join(directory, 'admin.key')}`,
+      `  console          ${consoleUrl(listeners)}`,
       `  encryption key   ${ring.from}${copied}`,
     ]
     print(lines.join('\n'))
   }
   markAdminKeyRead(directory)
+}
+
+/** Over plain HTTP if it is served, because browsers do not know the CA of the server. */
+const consoleUrl = (listeners: readonly Listener[]) => {
+  const plain = listeners.find(({ url }) => url.startsWith('http:')) ?? listeners[0]
+  return `${reachable(plain?.url ?? '')}/console/`
 }
 
 const missingCa = (file: string) =>

@@ -40,6 +40,7 @@ test('the first successful start prints the path of the master key, with HTTPS o
     const [next, later] = [await saidBy(args), await saidBy(args)]
     assert.match(next, /First start: created the administrator account/)
     assert.ok(next.includes(`access key       ${directory}/admin.key\n`), next)
+    assert.match(next, /console {10}http:\/\/127\.0\.0\.1:\d+\/console\/\n/)
     assert.ok(next.includes(`encryption key   ${directory}/master.key; a copy`), next)
     assert.match(later, /^platform is ready: .*\n$/)
     rmSync(directory, { recursive: true, force: true })

@@ -1,9 +1,11 @@
 // The pages that are not lists of kinds, and the groups of the navigation.
 
+import type { Kind } from '../../api/kind.ts'
 import { type Group, groupOf, listPath, manyOf, shownKinds } from '../data/places.ts'
 import { text } from '../text.ts'
 
-export type Place = { readonly to: string; readonly label: string; readonly keys?: string }
+/** `kind`: the kind that the place lists. */
+export type Place = { readonly to: string; readonly label: string; readonly keys?: string; readonly kind?: Kind }
 
 const shortcuts: { readonly [path: string]: string } = {
   '/': 'g h',
@@ -23,7 +25,7 @@ const place = (to: string, label: string): Place => {
 }
 
 const kindsIn = (group: Group) =>
-  shownKinds.filter(kind => groupOf(kind) === group).map(kind => place(listPath(kind), manyOf(kind)))
+  shownKinds.filter(kind => groupOf(kind) === group).map(kind => ({ ...place(listPath(kind), manyOf(kind)), kind }))
 
 const extra: { readonly [group in Group]?: readonly Place[] } = { clusters: [place('/patches', text.patches)] }
 

@@ -1,15 +1,19 @@
 // The frame of every page: navigation, breadcrumbs, search, banner and shortcuts.
 
+import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { useEffect, useState, useSyncExternalStore } from 'react'
 import { Menu, MenuItem, MenuTrigger, Popover, Button as RawButton, Separator } from 'react-aria-components'
+import type { Kind } from '../../api/kind.ts'
 import { dropAllDrafts } from '../data/drafts.ts'
 import { announceSession } from '../data/hub.ts'
 import { listPath, shownKinds } from '../data/places.ts'
+import { countOf } from '../data/rows.ts'
 import { consoleUrl, signOut } from '../data/server.ts'
 import { followStale, isStale } from '../data/stale.ts'
 import { text } from '../text.ts'
 import { Button } from '../ui/button.tsx'
+import { count } from '../ui/format.ts'
 import { Logo } from '../ui/logo.tsx'
 import menu from '../ui/menu.module.css'
 import { Palette } from './palette.tsx'
@@ -111,8 +115,21 @@ const NavLink = ({ place, pathname }: { place: Place; pathname: string }) => (
     {...(belongsTo(pathname, place.to) ? { 'aria-current': 'page' as const } : {})}
   >
     {place.label}
+    {place.kind && <Count kind={place.kind} />}
   </Link>
 )
+
+/** How many there are. A kind that the caller may not list has no number. */
+function Count({ kind }: { kind: Kind }) {
+  const { data } = useQuery({
+    queryKey: ['count', kind.id],
+    queryFn: () => countOf(kind),
+    staleTime: 60_000,
+    refetchInterval: 60_000,
+    retry: false,
+  })
+  return data === undefined ? null : <span className={style.number}>{count(data)}</span>
+}
 
 function Me() {
   const { user, teams } = useSession()
