@@ -24,7 +24,7 @@ test('the patch between two objects turns one into the other; equal objects have
   )
 })
 
-test('changes of different fields are no conflict; of one field they are, unless both are equal', () => {
+test('changes of different fields do not conflict; of one field they do, unless both are equal', () => {
   const base = { spec: { a: '1', b: { c: '1' }, list: ['x'] } }
   const mine = { spec: { a: '2', b: { c: '1' }, list: ['x'] } }
   assert.deepEqual(conflicts(base, mine, { spec: { a: '1', b: { c: '2' }, list: ['x'] } }), [])
