@@ -86,7 +86,7 @@ suite('attacks on sign-in in the browser', () => {
     ]) {
       const browser = stage.browser()
       const page = await browser.signIn('ada', back)
-      assert.equal(page.url.pathname, '/auth/session', back)
+      assert.equal(page.url.pathname, '/console/', back)
       assert.equal(page.url.origin, stage.server.http)
     }
   })

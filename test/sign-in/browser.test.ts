@@ -15,7 +15,9 @@ suite('sign-in in the browser', () => {
 
   test('a person signs in, has the groups of the provider, and lands in the team', async () => {
     const browser = stage.browser()
-    const page = await browser.signIn('ada')
+    const landed = await browser.signIn('ada')
+    assert.equal(landed.url.pathname, '/console/')
+    const page = await browser.open('/auth/session')
     assert.equal(page.status, 200, page.text)
     assert.match(page.text, /You are signed in/)
     assert.match(page.text, /<dd>corp:ada<\/dd>/)

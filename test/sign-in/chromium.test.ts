@@ -63,7 +63,9 @@ else
       await shoot('login')
       await page.click('text=Sign in with corp')
       await signInAtProvider('ada')
-      await page.waitForURL('**/auth/session')
+      await page.waitForURL('**/console/')
+      await page.getByText('Hello, corp:ada').waitFor()
+      await page.goto(`${stage.server.http}/auth/session`)
       assert.equal(await heading(), 'You are signed in')
       await shoot('session')
       const [cookie] = (await page.context().cookies()).filter(({ name }) =>

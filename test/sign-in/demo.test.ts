@@ -22,7 +22,8 @@ test('the demo of single sign-on', async t => {
   const origin = /browser: +(http:\S+)\/auth\/login/.exec(printed)?.[1] ?? ''
   const browser = openBrowser(origin)
   const callback = await signInAt(`${origin}/auth/login/demo`, 'ada', browser.jar)
-  const page = await browser.open(callback.href)
+  await browser.open(callback.href)
+  const page = await browser.open('/auth/session')
   assert.match(page.text, /<dt>Teams<\/dt><dd>web<\/dd>/)
   const team = async () =>
     (await browser.call('GET', '/kubernetes/management/apis/management.platform.sh/v1/teams/web')).status
