@@ -128,7 +128,11 @@ function Count({ kind }: { kind: Kind }) {
     refetchInterval: 60_000,
     retry: false,
   })
-  return data === undefined ? null : <span className={style.number}>{count(data)}</span>
+  return data === undefined ? null : (
+    <span className={style.number} aria-hidden>
+      {count(data)}
+    </span>
+  )
 }
 
 function Me() {

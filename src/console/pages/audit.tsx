@@ -4,6 +4,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { type AuditQuery, auditFields, searchAudit } from '../data/audit.ts'
+import { auditCommand } from '../data/commands.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { count } from '../ui/format.ts'
@@ -64,16 +65,13 @@ export function AuditPage() {
           </Button>
         </p>
       )}
-      <Command>{commandOf(query)}</Command>
+      <Command>{auditCommand(query)}</Command>
     </Page>
   )
 }
 
 const pick = (search: AuditQuery): AuditQuery =>
   Object.fromEntries(auditFields.flatMap(field => (search[field] ? [[field, String(search[field])]] : [])))
-
-const commandOf = (query: AuditQuery): string =>
-  ['platform audit search', ...Object.entries(query).map(([field, value]) => `--${field} ${value}`)].join(' ')
 
 function Search({ query }: { query: AuditQuery }) {
   const navigate = useNavigate()

@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiError } from '../../api/errors.ts'
 import { overlapReason } from '../../kinds/key-rotation.ts'
+import { rotateCommand } from '../data/commands.ts'
 import { objectKey } from '../data/object.ts'
 import { server, serverUrl } from '../data/server.ts'
 import { text } from '../text.ts'
@@ -14,12 +15,13 @@ import { Command, Note, problemOf } from '../ui/parts.tsx'
 import { ShownOnce } from './shown-once.tsx'
 import type { TabProps } from './tab.ts'
 
-const overlaps: { readonly [label: string]: number } = {
-  'ends at once': 0,
-  '10 minutes': 600,
-  '1 hour': 3600,
-  '1 day': 86_400,
-  '7 days': 604_800,
+/** Seconds, and the same for the command line. */
+const overlaps: { readonly [label: string]: readonly [seconds: number, flag: string] } = {
+  '10 minutes': [600, '10m'],
+  '1 hour': [3600, '1h'],
+  '1 day': [86_400, '1d'],
+  '7 days': [604_800, '7d'],
+  'no time: it ends at once': [0, ''],
 }
 
 export function KeyActions(props: TabProps) {
@@ -65,7 +67,7 @@ function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void })
   const [problem, setProblem] = useState('')
   const [needsForce, setNeedsForce] = useState(false)
   const [secret, setSecret] = useState('')
-  const seconds = overlaps[overlap] ?? 0
+  const [seconds, flag] = overlaps[overlap] ?? [0, '']
   const rotate = async () => {
     try {
       const spec = { overlapSeconds: seconds, ...(needsForce ? { force: true } : {}) }
@@ -97,7 +99,7 @@ function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void })
           {needsForce && <span>Rotating again ends the oldest secret at once.</span>}
         </Note>
       )}
-      <Command>{`platform rotate accesskey ${at.name} --overlap ${seconds}s`}</Command>
+      <Command>{rotateCommand(at.name, flag)}</Command>
       <DialogButtons>
         <Button onPress={onClose}>{text.cancel}</Button>
         <Button look={needsForce ? 'danger' : 'primary'} onPress={() => void rotate()}>

@@ -103,7 +103,7 @@ export function PatchesPage() {
         </Card>
       </div>
       {result && <Result result={result} />}
-      <Command>platform vcluster patch --server -f vcluster.yaml --object object.yaml</Command>
+      <Command>{`platform vcluster patch --server -f vcluster.yaml --object object.yaml${input.direction === 'toVirtual' ? ' --reverse' : ''}`}</Command>
     </Page>
   )
 }

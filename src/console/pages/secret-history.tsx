@@ -3,6 +3,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import { diffCommand, rollbackCommand } from '../data/commands.ts'
 import { objectKey } from '../data/object.ts'
 import { oneOf } from '../data/places.ts'
 import { readHistory, readValue, rollBack, type Version, versionOf } from '../data/secrets.ts'
@@ -103,7 +104,7 @@ function Difference({ kind, at, diff, versions }: TabProps & { diff: string; ver
           <KeyDifference key={key} kind={kind} at={at} name={key} from={from} to={to} />
         ))}
       </div>
-      <Command>{`platform diff secret ${at.name}@${from} ${at.name}@${to}`}</Command>
+      <Command>{diffCommand(kind, at, from, to)}</Command>
     </Card>
   )
 }
@@ -158,7 +159,7 @@ function RollBackDialog({ kind, at, object, version, onClose }: TabProps & { ver
           <span role="alert">{problem}</span>
         </Note>
       )}
-      <Command>{`platform rollback secret ${at.name}@${version.number}`}</Command>
+      <Command>{rollbackCommand(kind, at, version.number)}</Command>
       <DialogButtons>
         <Button onPress={onClose}>{text.cancel}</Button>
         <Button look="primary" onPress={() => void restore()}>

@@ -5,6 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { kinds } from '../../kinds/index.ts'
 import { useSession } from '../app/session.tsx'
+import { whyCommand } from '../data/commands.ts'
 import { type Attributes, type Explanation, explain } from '../data/permission.ts'
 import { text } from '../text.ts'
 import { Button } from '../ui/button.tsx'
@@ -47,15 +48,9 @@ export function WhyPage() {
     <Page title={title} sub="Asked through the same evaluator that answers requests.">
       <Question key={JSON.stringify(search)} search={search} />
       {isAsked && (who ? <WhoAnswer search={search} /> : <WhyAnswer search={search} />)}
-      {isAsked && <Command>{commandOf(search)}</Command>}
+      {isAsked && <Command>{whyCommand(search)}</Command>}
     </Page>
   )
-}
-
-function commandOf({ verb, resource, namespace, name, user, who }: Search): string {
-  const where = namespace ? ` -n ${namespace}` : ''
-  const what = `${verb} ${resource}${name ? ` ${name}` : ''}${where}`
-  return who ? `platform who-can ${what}` : `platform why ${what}${user ? ` --user ${user}` : ''}`
 }
 
 function Question({ search }: { search: Search }) {

@@ -1,5 +1,6 @@
 // Form fields with a label, help and an error.
 
+import { useId } from 'react'
 import { FieldError, Input, Label, TextField as RawTextField, Text } from 'react-aria-components'
 import style from './fields.module.css'
 
@@ -46,16 +47,17 @@ type SelectFieldProps = {
 
 /** The select of the browser: fast with thousands of options, and right on phones. */
 export function SelectField({ label, value, options, onChange, help }: SelectFieldProps) {
+  const id = useId()
   return (
-    <label className={style.field}>
-      <span className={style.label}>{label}</span>
-      <select value={value} onChange={event => onChange(event.currentTarget.value)}>
+    <div className={style.field}>
+      <label htmlFor={id}>{label}</label>
+      <select id={id} value={value} onChange={event => onChange(event.currentTarget.value)}>
         {value === '' && <option value="">Choose…</option>}
         {options.map(option => (
           <option key={option}>{option}</option>
         ))}
       </select>
       {help && <span className={style.help}>{help}</span>}
-    </label>
+    </div>
   )
 }
