@@ -12,7 +12,9 @@ import type { Result } from './verbs.ts'
 export const omitsData = ({ query }: Exchange, { kind, verb, subresource }: ResourceInfo): boolean =>
   kind.keepsLastRead && !subresource && (verb === 'get' || verb === 'list') && isSet(query, 'omitData')
 
-export function withoutData(result: Result, kind: Kind): Result {
+export function withoutData(result: Result, exchange: Exchange, info: ResourceInfo): Result {
+  if (!omitsData(exchange, info)) return result
+  const { kind } = info
   if (result.type === 'document') return { ...result, document: omitted(result.document, kind) }
   if (result.type === 'list')
     return { ...result, list: { ...result.list, items: result.list.items.map(document => omitted(document, kind)) } }

@@ -25,7 +25,7 @@ import { refuse } from './error-response.ts'
 import { limitResult, metadataLimit, withView } from './metadata-only.ts'
 import { negotiate, shapeOf, type View } from './negotiate.ts'
 import { noteOf } from './note-read.ts'
-import { omitsData, withoutData } from './omit-data.ts'
+import { withoutData } from './omit-data.ts'
 import { timeoutOf } from './options.ts'
 import { redactResponse } from './redact-response.ts'
 import {
@@ -222,11 +222,10 @@ async function serve(options: ServerOptions, exchange: Exchange, info: ResourceI
     isRead(info) && info.subresource !== 'status'
       ? result
       : redactResponse(result, info, authResult.caller as Caller, options.access.authorizer)
-  const isMasked = omitsData(exchange, info)
-  const note = isRead(info) && shown === result && !isMasked ? noteOf(options, exchange, info, view) : undefined
+  const note = isRead(info) && shown === result ? noteOf(options, exchange, info, view) : undefined
   if (note && result.type === 'document') note(result.document)
   if (note && result.type === 'list') for (const document of result.list.items) note(document)
-  const limited = limitResult(isMasked ? withoutData(shown, info.kind) : shown, authResult.caller, question)
+  const limited = limitResult(withoutData(shown, exchange, info), authResult.caller, question)
   const sending = respond(exchange, writeResult(limited, info.kind, view, exchange, clockOf(options)))
   if (sending) await sending
 }

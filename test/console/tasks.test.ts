@@ -1,4 +1,4 @@
-// What a person who has never seen the console must be able to do with it alone.
+// Tasks that a person who has never seen the console must be able to do with it alone.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
