@@ -1,0 +1,56 @@
+// Audit events: searched on the server, page by page, newest first.
+
+import { getJson } from './server.ts'
+
+export type AuditEvent = {
+  readonly metadata: { readonly name: string; readonly uid: string }
+  readonly verb: string
+  readonly auditID?: string
+  readonly requestURI?: string
+  readonly stage?: string
+  readonly user?: { readonly username?: string }
+  readonly impersonatedUser?: { readonly username?: string }
+  readonly sourceIPs?: readonly string[]
+  readonly userAgent?: string
+  readonly objectRef?: {
+    readonly resource?: string
+    readonly subresource?: string
+    readonly namespace?: string
+    readonly name?: string
+    readonly uid?: string
+  }
+  readonly responseStatus?: { readonly code?: number; readonly reason?: string; readonly message?: string }
+  readonly stageTimestamp?: string
+  readonly annotations?: { readonly [key: string]: string }
+  readonly redacted?: boolean
+}
+
+export const auditFields = ['user', 'verb', 'resource', 'namespace', 'name', 'uid', 'code', 'from', 'to'] as const
+export type AuditQuery = { readonly [field in (typeof auditFields)[number]]?: string }
+
+export type AuditPage = { readonly events: readonly AuditEvent[]; readonly next: string | undefined }
+
+const pageSize = 100
+/** A page can be short although older events match: the server limits the work of one request. */
+const maxEmptyPages = 50
+
+export async function searchAudit(query: AuditQuery, from?: string): Promise<AuditPage> {
+  const selector = auditFields.flatMap(field => (query[field] ? [`${field}=${query[field]}`] : [])).join(',')
+  const events: AuditEvent[] = []
+  let next = from
+  for (let pages = 0; pages < maxEmptyPages; pages++) {
+    const parameters = new URLSearchParams({
+      limit: String(pageSize - events.length),
+      ...(selector ? { fieldSelector: selector } : {}),
+      ...(next ? { continue: next } : {}),
+    })
+    const page = await getJson<{
+      readonly items: readonly AuditEvent[]
+      readonly metadata: { readonly continue?: string }
+    }>(`/apis/management.platform.sh/v1/auditevents?${parameters}`)
+    events.push(...page.items)
+    next = page.metadata.continue || undefined
+    if (next === undefined || events.length >= pageSize) break
+  }
+  return { events, next }
+}

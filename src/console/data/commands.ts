@@ -1,0 +1,61 @@
+// The equivalent command of a page. The console does nothing that these cannot do.
+
+import type { Kind } from '../../api/kind.ts'
+import type { Ref } from '../../api/object.ts'
+
+const quoted = (word: string) => (/^[\w.,:=@/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+
+type Listed = { readonly namespace?: string | undefined; readonly labelSelector?: string }
+
+export function listCommand(kind: Kind, { namespace, labelSelector }: Listed = {}): string {
+  const where = kind.namespaced ? (namespace ? ` -n ${quoted(namespace)}` : ' -A') : ''
+  return `kubectl get ${kind.plural}${where}${labelSelector ? ` -l ${quoted(labelSelector)}` : ''}`
+}
+
+export function getCommand(kind: Kind, { namespace, name }: Ref, isYaml = false): string {
+  const where = kind.namespaced ? ` -n ${quoted(namespace)}` : ''
+  return `kubectl get ${kind.singular} ${quoted(name)}${where}${isYaml ? ' -o yaml' : ''}`
+}
+
+export const deleteCommand = (kind: Kind, { namespace, name }: Ref): string =>
+  `kubectl delete ${kind.singular} ${quoted(name)}${kind.namespaced ? ` -n ${quoted(namespace)}` : ''}`
+
+/** The namespace flag of `platform`, or the project of a project secret. */
+const placeOf = (kind: Kind, { namespace }: Ref): string => {
+  if (kind.kind !== 'ProjectSecret') return namespace && namespace !== 'default' ? ` -n ${quoted(namespace)}` : ''
+  return ` --project ${quoted(namespace.replace(/^p-/, ''))}`
+}
+
+export const diffCommand = (kind: Kind, at: Ref, from: number, to: number): string =>
+  `platform diff secret ${quoted(`${at.name}@${from}`)} ${quoted(`${at.name}@${to}`)}${placeOf(kind, at)}`
+
+export const rollbackCommand = (kind: Kind, at: Ref, version: number): string =>
+  `platform rollback secret ${quoted(`${at.name}@${version}`)}${placeOf(kind, at)}`
+
+export const rotateCommand = (name: string, overlap: string): string =>
+  `platform rotate accesskey ${quoted(name)}${overlap ? ` --overlap ${overlap}` : ''}`
+
+type Asked = {
+  readonly verb?: string
+  readonly resource?: string
+  readonly subresource?: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly user?: string
+  readonly who?: boolean
+}
+
+export function whyCommand({ verb = '', resource = '', subresource, namespace, name, user, who }: Asked): string {
+  const what = [verb, subresource ? `${resource}/${subresource}` : resource, ...(name ? [name] : [])]
+    .map(quoted)
+    .join(' ')
+  const where = namespace ? ` -n ${quoted(namespace)}` : ''
+  return who
+    ? `platform who-can ${what}${where}`
+    : `platform why ${what}${where}${user ? ` --user ${quoted(user)}` : ''}`
+}
+
+export const auditCommand = (query: { readonly [field: string]: string | undefined }): string =>
+  ['platform audit search', ...Object.entries(query).map(([field, value]) => `--${field} ${quoted(value ?? '')}`)].join(
+    ' ',
+  )

@@ -1,0 +1,247 @@
+// Shares watches between all tabs of a browser: HTTP/1.1 has six connections per server, so at most three are watches.
+// One tab leads: it holds a lock, opens the watches and broadcasts their events. If it closes, another tab leads.
+
+import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
+import type { Resource } from '../../api/object.ts'
+import type { Watch } from '../../api/resources.ts'
+import { shownKinds } from './places.ts'
+import { basePath, rows } from './server.ts'
+
+/** What to watch. The key is its JSON. */
+export type Feed = {
+  readonly kind: string
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+}
+
+export type FeedEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Resource }
+
+export type FeedListener = {
+  /** The watch is open. Everything listed from now on, plus the events, is complete. */
+  readonly opened: (generation: string) => void
+  readonly events: (events: readonly FeedEvent[]) => void
+  /** Whether the connection is lost; the data may be stale. */
+  readonly lost: (isLost: boolean) => void
+  /** There are too many watches: ask again from time to time. */
+  readonly polled: () => void
+}
+
+type Message =
+  | { readonly type: 'who' }
+  | { readonly type: 'want' | 'leave'; readonly key: string; readonly tab: string }
+  | { readonly type: 'opened'; readonly key: string; readonly generation: string }
+  | { readonly type: 'polled'; readonly key: string }
+  | { readonly type: 'lost'; readonly key: string; readonly isLost: boolean }
+  | { readonly type: 'events'; readonly key: string; readonly events: readonly FeedEvent[] }
+  | { readonly type: 'session' }
+
+const maxWatches = 3
+const wantEvery = 10_000
+/** Browsers delay timers of hidden tabs by up to a minute. */
+const forgetAfter = 150_000
+const batchFor = 80
+const name = `platform-console ${basePath}`
+const channel = new BroadcastChannel(name)
+const tab = crypto.randomUUID()
+const listeners = new Map<string, Set<FeedListener>>()
+const sessionListeners = new Set<() => void>()
+
+export const keyOf = (feed: Feed): string => JSON.stringify(feed)
+
+export function subscribe(feed: Feed, listener: FeedListener): () => void {
+  const key = keyOf(feed)
+  const set = listeners.get(key) ?? new Set()
+  listeners.set(key, set.add(listener))
+  post({ type: 'want', key, tab })
+  return () => {
+    set.delete(listener)
+    if (set.size > 0) return
+    listeners.delete(key)
+    post({ type: 'leave', key, tab })
+  }
+}
+
+/** Called when somebody signed in or out in another tab. */
+export function followSessions(callback: () => void): () => void {
+  sessionListeners.add(callback)
+  return () => sessionListeners.delete(callback)
+}
+export const announceSession = (): void => channel.postMessage({ type: 'session' } satisfies Message)
+
+function receive(message: Message): void {
+  if (message.type === 'session') for (const callback of sessionListeners) callback()
+  if (message.type === 'who') wantAll()
+  if (message.type === 'want' || message.type === 'leave') leader?.(message)
+  if (!('key' in message)) return
+  for (const listener of listeners.get(message.key) ?? []) tell(listener, message)
+}
+
+function tell(listener: FeedListener, message: Message): void {
+  if (message.type === 'opened') listener.opened(message.generation)
+  if (message.type === 'events') listener.events(message.events)
+  if (message.type === 'lost') listener.lost(message.isLost)
+  if (message.type === 'polled') listener.polled()
+}
+
+/** A channel does not deliver to its own tab. */
+function post(message: Message): void {
+  channel.postMessage(message)
+  receive(message)
+}
+
+const wantAll = () => {
+  for (const key of listeners.keys()) post({ type: 'want', key, tab })
+}
+
+channel.onmessage = ({ data }: MessageEvent<Message>) => receive(data)
+setInterval(wantAll, wantEvery)
+addEventListener('pagehide', () => {
+  for (const key of listeners.keys()) channel.postMessage({ type: 'leave', key, tab } satisfies Message)
+})
+addEventListener('pageshow', wantAll)
+
+let leader:
+  | ((message: { readonly type: 'want' | 'leave'; readonly key: string; readonly tab: string }) => void)
+  | undefined
+void navigator.locks.request(name, () => {
+  leader = lead()
+  post({ type: 'who' })
+  return new Promise<never>(() => {}) // until the tab closes
+})
+
+type Open = { readonly wanted: Map<string, number>; generation: string; isLost: boolean; readonly stop: () => void }
+
+function lead(): NonNullable<typeof leader> {
+  const open = new Map<string, Open>()
+  const close = (key: string) => {
+    open.get(key)?.stop()
+    open.delete(key)
+  }
+  setInterval(() => {
+    const limit = Date.now() - forgetAfter
+    for (const [key, { wanted }] of open) {
+      for (const [tab, time] of wanted) if (time < limit) wanted.delete(tab)
+      if (wanted.size === 0) close(key)
+    }
+  }, wantEvery)
+  return ({ type, key, tab }) => {
+    const found = open.get(key)
+    if (type === 'leave') {
+      found?.wanted.delete(tab)
+      if (found?.wanted.size === 0) close(key)
+      return
+    }
+    if (found) {
+      const isNew = !found.wanted.has(tab)
+      found.wanted.set(tab, Date.now())
+      if (isNew && found.generation) post({ type: 'opened', key, generation: found.generation })
+      return
+    }
+    if (open.size >= maxWatches) return post({ type: 'polled', key })
+    const ending = new AbortController()
+    const one: Open = {
+      wanted: new Map([[tab, Date.now()]]),
+      generation: '',
+      isLost: false,
+      stop: () => ending.abort(),
+    }
+    open.set(key, one)
+    void keepOpen(key, one, ending.signal).catch(() => {
+      close(key)
+      post({ type: 'polled', key })
+    })
+  }
+}
+
+const shortest = 500
+const longest = 15_000
+
+/** Resumes after every end. Rejects on errors that a retry cannot fix. */
+async function keepOpen(key: string, one: Open, signal: AbortSignal): Promise<void> {
+  const { kind: id, ...selection } = JSON.parse(key) as Feed
+  const kind = shownKinds.find(kind => kind.id === id)
+  if (!kind) throw new TypeError(`${id} has no pages`)
+  const setLost = (isLost: boolean) => {
+    if (one.isLost === isLost) return
+    one.isLost = isLost
+    post({ type: 'lost', key, isLost })
+  }
+  const send = batching(events => post({ type: 'events', key, events }))
+  let version: string | undefined
+  let delay = shortest
+  while (!signal.aborted) {
+    try {
+      const isFresh = version === undefined
+      version ??= (await rows.list(kind, { ...selection, limit: 1 })).resourceVersion
+      const watch = await rows.watch(kind, { ...selection, resourceVersion: version, allowWatchBookmarks: true })
+      if (isFresh) {
+        one.generation = crypto.randomUUID()
+        post({ type: 'opened', key, generation: one.generation })
+      }
+      setLost(false)
+      delay = shortest
+      version = await readAll(watch, { kind, version, send, signal })
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 410) version = undefined
+      else if (error instanceof ApiError && error.code >= 400 && error.code < 500 && error.code !== 429) throw error
+      else setLost(true)
+    }
+    if (!signal.aborted) await new Promise(resolve => setTimeout(resolve, delay))
+    delay = Math.min(longest, delay * 2)
+  }
+}
+
+type Reading = {
+  readonly kind: Kind
+  readonly version: string
+  readonly send: (event: FeedEvent) => void
+  readonly signal: AbortSignal
+}
+
+/** Returns the version to resume from. */
+async function readAll(watch: Watch, { version: from, send, signal }: Reading): Promise<string> {
+  let version = from
+  const stop = () => watch.stop()
+  signal.addEventListener('abort', stop)
+  try {
+    for (let events = await watch.next(); events; events = await watch.next())
+      for (const { type, document } of events) {
+        const { object } = document
+        if (type === 'ERROR') {
+          const {
+            code = 500,
+            reason = '',
+            message = '',
+          } = object as { code?: number; reason?: string; message?: string }
+          throw new ApiError(code, reason, message)
+        }
+        version = object.metadata.resourceVersion ?? version
+        if (type !== 'BOOKMARK') send({ type, object: slim(object) })
+      }
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
+  }
+  return version
+}
+
+/** Rows do not show managed fields, which are most of their size. */
+export function slim(object: Resource): Resource {
+  const { managedFields: _, annotations: __, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+/** Collects events for a moment, so that a burst is one update of the page. */
+function batching(send: (events: readonly FeedEvent[]) => void): (event: FeedEvent) => void {
+  let waiting: FeedEvent[] = []
+  return event => {
+    if (waiting.push(event) > 1) return
+    setTimeout(() => {
+      const events = waiting
+      waiting = []
+      send(events)
+    }, batchFor)
+  }
+}
