@@ -16,6 +16,7 @@ export const text = {
   whyPage: 'Who may, and why',
   audit: 'Audit',
   patches: 'Patch playground',
+  tokens: 'Tokens',
   signOut: 'Sign out',
   signOutEverywhere: 'Sign out everywhere',
   signedInAs: 'Signed in as',

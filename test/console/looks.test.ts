@@ -40,6 +40,8 @@ const pages: { readonly [name: string]: readonly [path: string, ready: string] }
   ],
   audit: ['audit', 'Show new events'],
   patches: ['patches', 'Direction'],
+  tokens: ['tokens/new', 'Issue a token'],
+  user: ['users/ada', 'Ada Lovelace'],
   missing: ['nowhere/at/all', 'There is no page at this address'],
 }
 

@@ -27,7 +27,9 @@ const place = (to: string, label: string): Place => {
 const kindsIn = (group: Group) =>
   shownKinds.filter(kind => groupOf(kind) === group).map(kind => ({ ...place(listPath(kind), manyOf(kind)), kind }))
 
-const extra: { readonly [group in Group]?: readonly Place[] } = { clusters: [place('/patches', text.patches)] }
+const extra: { readonly [group in Group]?: readonly Place[] } = {
+  clusters: [place('/tokens/new', text.tokens), place('/patches', text.patches)],
+}
 
 export const homePlace = place('/', text.home)
 

@@ -101,6 +101,7 @@ const tree = root.addChildren([
   }),
   ...objectRoute('/kinds/$plural/$name', ({ plural = '' }) => found(kindByPlural(plural))),
   lazy('/access/why', () => import('../pages/why.tsx'), 'WhyPage'),
+  lazy('/tokens/new', () => import('../pages/token.tsx'), 'TokenPage'),
   lazy('/audit', () => import('../pages/audit.tsx'), 'AuditPage'),
   lazy('/patches', () => import('../pages/patches.tsx'), 'PatchesPage'),
 ])

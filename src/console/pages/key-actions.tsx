@@ -12,6 +12,7 @@ import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/fields.tsx'
 import { Command, Note, problemOf } from '../ui/parts.tsx'
+import { DisableButton } from './disable-button.tsx'
 import { ShownOnce } from './shown-once.tsx'
 import type { TabProps } from './tab.ts'
 
@@ -26,22 +27,10 @@ const overlaps: { readonly [label: string]: readonly [seconds: number, flag: str
 
 export function KeyActions(props: TabProps) {
   const { kind, at, object } = props
-  const { disabled = false, type } = (object.spec ?? {}) as { readonly disabled?: boolean; readonly type?: string }
   const [isRotating, setRotating] = useState(false)
-  const client = useQueryClient()
-  const [problem, setProblem] = useState('')
-  const set = async (isDisabled: boolean) => {
-    try {
-      const body = { spec: { disabled: isDisabled } }
-      await server.patch(kind, at, { type: 'merge', body }, { fieldManager: 'console' })
-      await client.invalidateQueries({ queryKey: objectKey(kind, at) })
-    } catch (error) {
-      setProblem(problemOf(error).message)
-    }
-  }
   return (
     <>
-      {type !== 'Login' && (
+      {object.spec?.['type'] !== 'Login' && (
         <ActionButton
           look="primary"
           action={{ verb: 'create', kind, ...at, subresource: 'rotate' }}
@@ -50,13 +39,8 @@ export function KeyActions(props: TabProps) {
           Rotate
         </ActionButton>
       )}
-      <ActionButton action={{ verb: 'patch', kind, ...at }} onPress={() => void set(!disabled)}>
-        {disabled ? 'Enable' : 'Disable'}
-      </ActionButton>
+      <DisableButton {...props} />
       {isRotating && <RotateDialog {...props} onClose={() => setRotating(false)} />}
-      <Modal title={text.failed} isOpen={problem !== ''} onClose={() => setProblem('')}>
-        <p role="alert">{problem}</p>
-      </Modal>
     </>
   )
 }

@@ -3,6 +3,7 @@
 import type { ComponentType } from 'react'
 import type { Kind } from '../../api/kind.ts'
 import { text } from '../text.ts'
+import { DisableButton } from './disable-button.tsx'
 import { KeyActions } from './key-actions.tsx'
 import { KeyOverview } from './key-overview.tsx'
 import { SecretData } from './secret-data.tsx'
@@ -32,6 +33,7 @@ const byKind: { readonly [id: string]: KindTabs } = {
     tabs: [],
     Actions: KeyActions,
   },
+  'users.management.platform.sh': { tabs: [], Actions: DisableButton },
   'teams.management.platform.sh': {
     tabs: [
       { name: 'members', label: text.tabs.members, Content: TeamMembers },

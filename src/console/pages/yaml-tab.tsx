@@ -17,6 +17,7 @@ import { text } from '../text.ts'
 import { ActionButton, Button, Denial } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
 import { Card, Note, problemOf, Stack } from '../ui/parts.tsx'
+import { ChangeList } from './change-list.tsx'
 import { MergeDialog } from './merge-dialog.tsx'
 import type { TabProps } from './tab.ts'
 
@@ -90,6 +91,11 @@ export function YamlTab({ kind, at, object }: TabProps) {
     void saveDraft(name, next).catch(() => {})
   }
   const others = managersOf(object)
+  const parsed = draft && fromYaml(draft.text)
+  const changed =
+    draft && parsed && 'object' in parsed
+      ? { from: editable(draft.base as unknown as JsonObject), to: parsed.object }
+      : undefined
   return (
     <Stack>
       {draft && (
@@ -131,6 +137,11 @@ export function YamlTab({ kind, at, object }: TabProps) {
           {one}
         </Note>
       ))}
+      {changed && (
+        <Card title={`Your change against version ${draft?.base.metadata.resourceVersion ?? ''}`}>
+          <ChangeList from={changed.from} to={changed.to} />
+        </Card>
+      )}
       {isChecked && <Note>The server would accept this change. Nothing is saved yet.</Note>}
       {draft && (
         <DialogButtons>
