@@ -13,8 +13,17 @@ export type HttpRequest = {
   readonly headers: { readonly [name: string]: string }
   readonly body?: string | Uint8Array
 }
-/** `warnings`: the Warning headers. */
-export type HttpAnswer = { readonly code: number; readonly text: string; readonly warnings?: string }
+/** `warnings`: the Warning headers. `headers`: name, value, name, value. */
+export type HttpAnswer = {
+  readonly code: number
+  readonly text: string
+  readonly warnings?: string
+  readonly headers?: readonly unknown[]
+}
+
+/** All values of a header. */
+export const valuesOf = ({ headers = [] }: HttpAnswer, name: string): readonly string[] =>
+  headers.flatMap((one, index) => (index % 2 === 0 && one === name ? [headers[index + 1]].flat().map(String) : []))
 
 /** One connection for all requests, like a client with keep-alive. */
 const socket = Object.assign(new EventEmitter(), { remoteAddress: '127.0.0.1' })
@@ -23,7 +32,7 @@ export async function send(handle: Handler, { method, url, headers, body }: Http
   const answer = new DirectResponse()
   await handle(requestOf(method, url, headers, body), answer as unknown as Response)
   answer.emit('close')
-  return { code: answer.statusCode, text: answer.text, warnings: answer.warnings }
+  return { code: answer.statusCode, text: answer.text, warnings: answer.warnings, headers: answer.headers }
 }
 
 /** A request with a streaming response, such as a watch. */
@@ -76,12 +85,14 @@ class DirectResponse extends EventEmitter {
   headersSent = false
   text = ''
   warnings = ''
+  headers: readonly unknown[] = []
 
   /** `headers`: name, value, name, value. */
   writeHead(code: number, headers?: readonly unknown[]): this {
     this.statusCode = code
-    const at = Array.isArray(headers) ? headers.indexOf('Warning') : -1
-    this.warnings = at < 0 ? '' : String(headers?.[at + 1])
+    if (Array.isArray(headers)) this.headers = headers
+    const at = this.headers.indexOf('Warning')
+    this.warnings = at < 0 ? '' : String(this.headers[at + 1])
     this.headersSent = true
     return this
   }

@@ -13,6 +13,7 @@ import type { Level } from '../../src/serving/audit-policy.ts'
 import { openUnknownKeyLimiter } from '../../src/serving/unknown-key-limiter.ts'
 import { openStorage } from '../../src/storage/index.ts'
 import type { Store } from '../../src/storage/store.ts'
+import type { DirectSignIn } from './direct-sign-in.ts'
 import { openHandler } from './request-handler.ts'
 
 export type DirectServerOptions = {
@@ -28,9 +29,13 @@ export type DirectServerOptions = {
   readonly signIn?: BuildOptions['signIn']
   /** The parts behind kinds that are not stored; absent: requests for them get a 503. */
   readonly unstored?: Pick<BuildOptions, 'auditLog' | 'previewPatches'> | undefined
+  /** Sign-in with an auth.yaml. The server stops it. */
+  readonly auth?: DirectSignIn
+  readonly requireUsers?: boolean
 }
 
-const settings = await readSettings([], {})
+// The clock of a test may stand still, so limits per minute would never end.
+const settings = await readSettings(['--limits-auth', '1000000', '--limits-auth-total', '1000000'], {})
 
 export async function openDirectServer({
   now,
@@ -41,6 +46,8 @@ export async function openDirectServer({
   first,
   signIn,
   unstored = {},
+  auth,
+  requireUsers = false,
 }: DirectServerOptions) {
   const storage = await openStorage({ engine: 'memory', directory: '', now })
   const guard = openUnknownKeyLimiter({ now, limit: 0 })
@@ -52,8 +59,10 @@ export async function openDirectServer({
     failed,
     guard,
     baseUrl: () => 'https://platform.test',
-    signIn,
     ...unstored,
+    signIn: auth?.open ?? signIn,
+    ...(auth ? { issuerOf: auth.issuerOf } : {}),
+    requireUsers,
     first: async internalClient => {
       const admin = { metadata: { name: 'admin' }, spec: { user: 'admin', key: adminKey } }
       await internalClient.create(OwnedAccessKey, '', admin)
@@ -61,6 +70,7 @@ export async function openDirectServer({
     },
   })
   await apiServer.ready
+  const signedIn = await auth?.start(apiServer, { guard, settings })
   const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
   await controllers.ready
   const ending = new AbortController()
@@ -69,11 +79,14 @@ export async function openDirectServer({
     storage,
     adminKey,
     controllers,
-    handle: openHandler({ apiServer, guard, now, ending: ending.signal, auditLevel, observe }),
+    handle: openHandler({ apiServer, guard, now, ending: ending.signal, auditLevel, observe, signIn: signedIn }),
+    /** The name of the session cookie, if there is sign-in. */
+    cookie: signedIn?.cookie() ?? '',
     async close() {
       ending.abort()
       await controllers.stop()
       apiServer.stop()
+      auth?.stop()
       await storage.close()
     },
   }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { ApiServer } from '../../src/apiserver/api-server.ts'
 import { openRoutes } from '../../src/http/non-resource-routes.ts'
 import { requestHandler, type ServerOptions } from '../../src/http/server.ts'
+import type { SignInPages } from '../../src/http/sign-in/routes.ts'
 import { kinds } from '../../src/kinds/index.ts'
 import { openAudit } from '../../src/serving/audit.ts'
 import type { Level } from '../../src/serving/audit-policy.ts'
@@ -26,9 +27,10 @@ type HandlerOptions = {
   readonly ending: AbortSignal
   readonly auditLevel: Level
   readonly observe: ServerOptions['observe']
+  readonly signIn?: { readonly pages: SignInPages; readonly cookie: () => string } | undefined
 }
 
-export function openHandler({ apiServer, guard, now, ending, auditLevel, observe }: HandlerOptions) {
+export function openHandler({ apiServer, guard, now, ending, auditLevel, observe, signIn }: HandlerOptions) {
   const audit = openAudit({
     policy: { rules: [{ level: auditLevel }] },
     sink: noSink,
@@ -39,7 +41,8 @@ export function openHandler({ apiServer, guard, now, ending, auditLevel, observe
   })
   return requestHandler({
     kinds,
-    access: { ...apiServer, guard, audit },
+    access: { ...apiServer, guard, audit, ...(signIn ? { cookie: { name: signIn.cookie, publicUrl: '' } } : {}) },
+    signIn: signIn?.pages,
     resourcesFor: apiServer.registry.as,
     reachVersion: apiServer.registry.reachVersion,
     indexed: apiServer.registry.indexed,

@@ -6,7 +6,7 @@ import type { Known } from './model.ts'
 import { type KindInfo, kinds } from './objects.ts'
 import { scopeBits } from './scopes.ts'
 import type { Family, Step } from './step.ts'
-import { administrator, atoms, type Bits, bothBits, builtIn, hasBit, names, noBits } from './universe.ts'
+import { administrator, atoms, type Bits, bothBits, builtIn, hasBit, names, noBits, userObjects } from './universe.ts'
 
 export type Actor = {
   readonly secret: string
@@ -48,11 +48,11 @@ export function bitsOf({ prover }: Stage, { credential, principal }: Actor): Bit
 export const isScoped = ({ credential }: Actor): boolean => credential?.scope !== undefined
 /** Whether the actor's credential expires by itself. */
 export const isBounded = ({ credential }: Actor): boolean =>
-  credential !== undefined && credential.end !== Number.POSITIVE_INFINITY
+  credential !== undefined && credential.newKeysEnd !== Number.POSITIVE_INFINITY
 
 export type Part = Partial<Step> & Pick<Step, 'kind' | 'name' | 'method' | 'what'>
 
-export function stepOf({ chance }: Stage, { secret, as }: Actor, { query = [], ...part }: Part): Step {
+export function stepOf({ chance, prover, enabled }: Stage, { secret, as }: Actor, { query = [], ...part }: Part): Step {
   const isRead = part.method === 'get'
   const validation = chance.weighted([
     [8, []],
@@ -65,6 +65,7 @@ export function stepOf({ chance }: Stage, { secret, as }: Actor, { query = [], .
     namespace: '',
     sub: '',
     dryRun: !isRead && chance.is(0.05),
+    ...(enabled.has('sessions') && chance.is(0.05) ? { cookie: prover.server.cookie } : {}),
     ...(as ? { as } : {}),
     query: isRead ? query : [...query, ...validation],
     ...part,
@@ -80,6 +81,7 @@ const pools: { readonly [plural: string]: readonly string[] } = {
   sharedsecrets: names.secrets,
   projectsecrets: names.secrets,
   ownedaccesskeys: names.keys,
+  users: userObjects,
   clusterroles: names.clusterRoles,
   clusterrolebindings: names.clusterBindings,
   roles: names.roles,

@@ -7,7 +7,7 @@ import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj } from './objects.ts'
 import type { Step } from './step.ts'
-import { administrator, names } from './universe.ts'
+import { administrator, names, userObject } from './universe.ts'
 
 export function administer(stage: Stage): Step | undefined {
   const { coalition, credentials } = stage.prover
@@ -23,6 +23,7 @@ export function administer(stage: Stage): Step | undefined {
     [4, switchKey],
     [3, giveKey],
     [2, removeKey],
+    [stage.enabled.has('users') ? 3 : 0, switchUser],
   ])(stage)
 }
 
@@ -45,6 +46,7 @@ const known: readonly KindInfo[] = [
   kinds.ClusterRoleBinding,
   kinds.Role,
   kinds.RoleBinding,
+  kinds.User,
 ]
 
 /** Creates an object under an unused name of the pools. */
@@ -133,8 +135,31 @@ function giveKey(stage: Stage): Step | undefined {
   return stepOf(stage, { kind: kinds.OwnedAccessKey, name, method: 'create', body, what: 'creation' })
 }
 
+function switchUser(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const user = chance.any(inPool(prover.model.of(kinds.User)))
+  return user && stepOf(stage, { ...user, method: 'merge', body: { spec: { disabled: chance.is(0.4) } }, what: 'the disabled flag' })
+}
+
+/** The User of an attacker, without which no key of theirs works. */
+function welcome(stage: Stage): Step | undefined {
+  const { prover, attackers } = stage
+  const { signIns, server } = prover
+  for (const username of attackers) {
+    const user = signIns.userOf(username)
+    if (user && signIns.isDisabled(username) && !user.object.metadata.deletionTimestamp)
+      return stepOf(stage, { ...user, method: 'merge', body: { spec: { disabled: false } }, what: 'the disabled flag' })
+    const name = userObject(username)
+    if (user || !server.requiresUsers || prover.model.get(kinds.User, '', name)) continue
+    return stepOf(stage, { kind: kinds.User, name, method: 'create', body: { metadata: { name }, spec: { username } }, what: 'creation' })
+  }
+  return undefined
+}
+
 function giveBack(stage: Stage): Step | undefined {
   const { chance, prover, attackers, enabled } = stage
+  const welcoming = welcome(stage)
+  if (welcoming) return welcoming
   const name = names.keys.find(one => !prover.model.get(kinds.OwnedAccessKey, '', one))
   if (name === undefined) return removeKey(stage)
   const life = enabled.has('lifetime') && chance.is(0.3) ? { ttl: 3600 } : {}

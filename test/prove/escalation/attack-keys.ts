@@ -1,7 +1,7 @@
 // Steps that create credentials: new access keys, rotations and tokens.
 
 import { type Actor, isBounded, isInPool, stepOf, tagged } from './actor.ts'
-import { typos } from './aspects/keys.ts'
+import { keyOfSignIn, typos } from './aspects/keys.ts'
 import { keySpec, scope } from './drafts.ts'
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
@@ -48,13 +48,21 @@ export function makeKey(stage: Stage, actor: Actor): Step | undefined {
   const { chance, prover, enabled } = stage
   const name = names.keys.find(one => !prover.model.get(kinds.OwnedAccessKey, '', one))
   if (name === undefined || prover.coalition.size >= mostSecrets) return undefined
-  if (isBounded(actor) && !enabled.has('lifetime')) return undefined
+  if (isBounded(actor) && !actor.credential?.isMachine && !enabled.has('lifetime')) return undefined
   const isTypo = enabled.has('typos') && chance.is(0.3)
   const plain = { metadata: { name }, spec: chance.is(0.5) ? keySpec(stage) : {} }
-  const body = isTypo ? chance.pick(typos)(plain) : plain
-  const danger = actor.as ? 'impersonation' : isTypo ? 'typos' : isBounded(actor) ? 'lifetime' : undefined
+  const isClaim = !isTypo && enabled.has('sessions') && chance.is(0.15)
+  const body = isTypo ? chance.pick(typos)(plain) : isClaim ? keyOfSignIn(stage)(plain) : plain
+  const danger = actor.as ? 'impersonation' : dangerOfKey(actor, isTypo, isClaim)
   const at = { kind: kinds.OwnedAccessKey, name }
   return stepOf(stage, actor, { ...at, method: 'create', body, what: 'creation', ...tagged(actor, danger) })
+}
+
+function dangerOfKey(actor: Actor, isTypo: boolean, isClaim: boolean): Family | undefined {
+  if (isTypo) return 'typos'
+  if (actor.credential?.isMachine) return 'machines'
+  if (isClaim || actor.credential?.login !== undefined) return 'sessions'
+  return isBounded(actor) ? 'lifetime' : undefined
 }
 
 export function mint(stage: Stage, actor: Actor): Step {

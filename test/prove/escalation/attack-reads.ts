@@ -23,6 +23,7 @@ export function read(stage: Stage, actor: Actor): Step {
     kinds.ProjectSecret,
     kinds.OwnedAccessKey,
     kinds.Team,
+    kinds.User,
   ])
   const namespace = chance.pick(namespacesOf(kind))
   const there = prover.model.of(kind).filter(one => one.namespace === namespace && isInPool(one))

@@ -14,6 +14,7 @@ import {
 } from './actor.ts'
 import { makeKey, mint, rotate } from './attack-keys.ts'
 import { read } from './attack-reads.ts'
+import { link, touchSession } from './attack-sign-in.ts'
 import { draft } from './drafts.ts'
 import { bodyOf, visibleOf } from './encode.ts'
 import type { Stage } from './generator-context.ts'
@@ -34,6 +35,8 @@ export function attack(stage: Stage): Step | undefined {
     [9, makeKey],
     [enabled.has('token-overlap') ? 6 : 1, mint],
     [8, read],
+    [enabled.has('users') ? 4 : 0, link],
+    [enabled.has('sessions') || enabled.has('machines') ? 6 : 0, touchSession],
   ])
   return make({ ...stage, holds: bitsOf(stage, actor) }, actor)
 }

@@ -4,11 +4,14 @@ import { accessEntry, draft, groupSubject, owner, scope, smallRule, subject, use
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
+import { issue, openAccounts, signIn } from './sign-in-steps.ts'
 import type { Family } from './step.ts'
-import { administrator, names } from './universe.ts'
+import { administrator, names, userObject } from './universe.ts'
 
 /** Creates the objects of a world as its administrator. */
 export async function buildWorld(stage: Stage): Promise<void> {
+  openAccounts(stage)
+  await buildUsers(stage)
   await buildRoles(stage)
   await buildTeams(stage)
   await buildSecrets(stage)
@@ -55,6 +58,16 @@ async function buildRoles(stage: Stage): Promise<void> {
     if (chance.is(0.6)) await make(stage, kinds.Role, namespace, 'q0', { rules: [smallRule(stage)] })
   await bind(stage, 'b0', chance.pick(['r0', 'r1', 'r2']), [subject(stage)])
   await bind(stage, 'b1', chance.pick(['r0', 'r1', 'r2']), [groupSubject(chance.pick(names.groups))])
+}
+
+async function buildUsers(stage: Stage): Promise<void> {
+  const { chance, prover, attackers } = stage
+  const { requiresUsers } = prover.server
+  for (const username of names.users) {
+    if (!chance.is(requiresUsers ? 0.8 : 0.3) && !(requiresUsers && attackers.includes(username))) continue
+    const disabled = !attackers.includes(username) && chance.is(0.4) ? { disabled: true } : {}
+    await make(stage, kinds.User, '', userObject(username), { spec: { username, ...disabled } })
+  }
 }
 
 async function buildTeams(stage: Stage): Promise<void> {
@@ -203,6 +216,24 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       const { chance } = stage
       const spec = { user, ...(chance.is(0.5) ? { ttl: 900 } : {}), ...(chance.is(0.5) ? { scope: scope(stage) } : {}) }
       await make(stage, kinds.OwnedAccessKey, '', 'k3', { spec })
+    },
+  },
+  users: {
+    rules: ({ chance }) => [
+      rule([...author, ...(chance.is(0.5) ? ['delete'] : [])], ours, 'users'),
+      ...(chance.is(0.5) ? [rule(['create'], ours, 'users/link')] : []),
+    ],
+  },
+  sessions: {
+    objects: async stage => {
+      const step = signIn(stage)
+      if (step) await stage.prover.signIn(step)
+    },
+  },
+  machines: {
+    objects: async stage => {
+      const step = issue(stage)
+      if (step) await stage.prover.signIn(step)
     },
   },
   'secret-names': {

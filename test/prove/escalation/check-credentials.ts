@@ -1,8 +1,8 @@
-// Credentials: none is created while impersonating, none outlives its creator's, and no token outlives its secret (D22, D62).
+// Credentials: none is created while impersonating or by machines, none outlives its creator's, and no token outlives its secret (D22, D62, D67).
 
 import type { Token } from './credentials.ts'
 import type { Known } from './model.ts'
-import { kinds, tokens } from './objects.ts'
+import { kinds, loginPin, type Obj, tokens } from './objects.ts'
 import type { Prover } from './prover.ts'
 import { isReadableScope, readScope, scopeBits } from './scopes.ts'
 import type { Outcome } from './step.ts'
@@ -20,8 +20,46 @@ export function checkCredentials(prover: Prover, outcome: Outcome): void {
         `a secret of key "${step.name}" was created while acting as "${step.as.user}"`,
       )
     if (step.dryRun && shown) throw new Violation('answers', 'a dry run showed the secret of an access key')
+    checkSignIns(prover, outcome)
     for (const { before, after } of made) if (after) checkLife(prover, outcome, before, after)
   }
+}
+
+/** The server alone writes sessions, exchanged keys and the sign-in of a key. Machines write no keys, and delete only their own. */
+function checkSignIns({ signIns }: Prover, { step, before: { credential, administers }, changes }: Outcome): void {
+  for (const { before, after, cause } of changes) {
+    const key = after ?? before
+    if (cause === 'server' || key?.kind !== kinds.OwnedAccessKey) continue
+    const isOwnEnd = step.method.startsWith('delete') && key.uid === credential?.key?.uid
+    if (credential?.isMachine && !isOwnEnd)
+      throw new Violation('machines', `${step.what} of key "${key.name}" by ${credential.what} was accepted`)
+    if (!after) continue
+    const isReadOnly = before && (signIns.isSession(before) || signIns.exchanged.has(before.uid))
+    if (after.object.spec?.type === 'Login' && !isReadOnly)
+      throw new Violation('sign-ins', `${step.what} made key "${key.name}" a session`)
+    const [was, is] = [before?.object, after.object]
+    if (isReadOnly && (powerOf(was) !== powerOf(is) || (was?.spec?.disabled && !is.spec?.disabled)))
+      throw new Violation('sign-ins', `${step.what} changed key "${key.name}", which belongs to a sign-in`)
+    const isParent = !before && is.spec?.parent !== undefined && is.metadata.annotations?.[loginPin] === credential?.login
+    const field = serverFields.find(one => fieldOf(was, one) !== fieldOf(is, one))
+    if (field !== undefined && !administers && !(field === 'parent' && isParent))
+      throw new Violation('sign-ins', `${step.what} set ${field} of key "${key.name}"`)
+  }
+}
+
+const serverFields = ['parent', 'identity', 'identityRefresh', 'oidcLogin', 'oidcProvider']
+
+/** Every write encrypts the tokens of the provider again. */
+function fieldOf(object: Obj | undefined, field: string): string {
+  const value = object?.spec?.[field]
+  return JSON.stringify(value, (name, part) => (name === 'connectorData' ? undefined : part)) ?? ''
+}
+
+/** All of a key but its disabled flag. */
+function powerOf(object: Obj | undefined): string {
+  const { spec = {}, status, metadata } = object ?? {}
+  const fields = Object.keys(spec).filter(one => one !== 'disabled')
+  return JSON.stringify([fields.map(one => [one, fieldOf(object, one)]), status?.['digest'], metadata?.annotations])
 }
 
 /** A key that was created, rotated or strengthened. Only a new secret revives an expired one. */
@@ -39,7 +77,7 @@ function checkLife(
   if (known.administers) return
   const isLater = endBefore !== undefined && end > endBefore
   if (before !== undefined && !isRotated && !isLater && !isStronger(after, before)) return
-  const most = known.credential?.end ?? 0
+  const most = known.credential?.newKeysEnd ?? 0
   if (end <= most) return
   const words = (time: number) => (time === Number.POSITIVE_INFINITY ? 'never' : `in ${(time - server.now()) / 1000} s`)
   throw new Violation(

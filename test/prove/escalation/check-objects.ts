@@ -1,7 +1,7 @@
 // Objects: the server's own changes are limited, only it writes reserved labels, and scoped keys grant nothing (D11, D25, D26).
 
 import type { Known } from './model.ts'
-import { kinds, mirrorLabel, type Obj, pullPins, reserved, teamPins, type Words } from './objects.ts'
+import { kinds, loginPin, mirrorLabel, type Obj, pullPins, reserved, teamPins, type Words } from './objects.ts'
 import type { Prover } from './prover.ts'
 import type { Change, Outcome } from './step.ts'
 import { Violation } from './violation.ts'
@@ -31,7 +31,9 @@ function checkWriter({ before, after }: Change, { step, before: known }: Outcome
   if (after) {
     const now = reservedIn(after.object)
     const was = before ? reservedIn(before.object) : {}
-    const key = Object.keys(now).find(one => now[one] !== was[one] && one !== teamPins && one !== pullPins)
+    const isOwnLogin = !before && now[loginPin] !== undefined && now[loginPin] === known.credential?.login
+    const pins = [teamPins, pullPins, ...(isOwnLogin ? [loginPin] : [])]
+    const key = Object.keys(now).find(one => now[one] !== was[one] && !pins.includes(one))
     if (key && !after.byServer)
       throw new Violation(
         'objects',
@@ -51,11 +53,12 @@ function reservedIn({ metadata: { labels = {}, annotations = {} } }: Obj): Words
   return Object.fromEntries([...own(labels), ...own(annotations)])
 }
 
-/** Objects disappear after a requested deletion, after all their owners, or a day after they expired. */
-function mayVanish({ model, credentials, server }: Prover, gone: Known): boolean {
+/** Objects disappear after a requested deletion, after all their owners, a day after they expired, or with their User. */
+function mayVanish({ model, credentials, server, signIns }: Prover, gone: Known): boolean {
   const { deletionTimestamp, ownerReferences = [] } = gone.object.metadata
   if (deletionTimestamp !== undefined) return true
   if (ownerReferences.length && ownerReferences.every(({ uid }) => isLost(model.uids.get(uid), gone))) return true
+  if (signIns.hasEnded(gone)) return true
   return gone.kind === kinds.OwnedAccessKey && isExpired(gone, credentials.keyEnd(gone), server.now())
 }
 
@@ -82,7 +85,8 @@ function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): u
   const isMirror = labels[mirrorLabel] !== undefined
   const { rules: __, ...others } = rest
   // Every write encrypts data again.
-  const { data: ___, sharedSecretRef: ref, ...fields } = spec ?? {}
+  // A key follows the next sign-in of its user (D66).
+  const { data: ___, parent: ____, sharedSecretRef: ref, ...fields } = spec ?? {}
   return {
     name,
     namespace,
@@ -96,7 +100,7 @@ function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): u
 }
 
 /** Objects that grant permissions: scoped keys cannot write them. */
-const powerOf = ({ spec = {}, rules, aggregationRule, roleRef, subjects }: Obj) => {
+const powerOf = ({ spec = {}, status = {}, rules, aggregationRule, roleRef, subjects }: Obj) => {
   const { owner, access: entries = [], users, groups, clusterRoles, imagePullSecrets } = spec
   const access = entries.filter(one => one.verbs.length && (one.users?.length || one.teams?.length))
   const all = {
@@ -110,6 +114,8 @@ const powerOf = ({ spec = {}, rules, aggregationRule, roleRef, subjects }: Obj) 
     aggregationRule,
     roleRef,
     subjects,
+    isEnabled: spec.disabled === true ? [] : [true],
+    identities: status['identities'],
   }
   // An empty list grants the same as no list, and so does an entry without subjects.
   return Object.fromEntries(Object.entries(all).filter(([, value]) => !Array.isArray(value) || value.length > 0))
@@ -119,8 +125,8 @@ export function checkScopedKeys({ step, before: { scope }, changes }: Outcome): 
   if (scope === undefined) return
   for (const { before, after, cause } of changes) {
     if (cause === 'server' || !after || after.kind === kinds.OwnedAccessKey) continue
-    const isRbac = after.kind.group.startsWith('rbac.')
-    if (!before && !isRbac) continue
+    const isPower = after.kind.group.startsWith('rbac.') || after.kind === kinds.User
+    if (!before && !isPower) continue
     if (before && same(powerOf(before.object), powerOf(after.object))) continue
     throw new Violation(
       'scoped keys',

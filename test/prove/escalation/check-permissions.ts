@@ -22,8 +22,14 @@ import {
 } from './universe.ts'
 import { Violation } from './violation.ts'
 
-/** Permissions on a key object are harmless by themselves. A secret obtained with them is counted when an attacker has it. */
-const keyAtoms = bitsOf(({ resource, name }) => resource === 'ownedaccesskeys' && name !== '')
+/**
+ * Permissions on a key object are harmless by themselves. A secret obtained with them is counted when an attacker has it.
+ * Users may get their own User.
+ */
+const ownAtoms = bitsOf(
+  ({ verb, group, resource, sub, name }) =>
+    group === ours && name !== '' && (resource === 'ownedaccesskeys' || (resource === 'users' && verb === 'get' && !sub)),
+)
 
 /**
  * Members may get their team and its permissions (D26). Callers who may change the team may join it, or create a key of
@@ -34,9 +40,9 @@ const teamLooks = names.teams.map(name => ({
   look: bitsOf(one => one.resource === 'teams' && one.name === name && one.verb === 'get' && one.sub !== 'status'),
 }))
 
-export function checkConservation(prover: Prover, after: Bits, { step, changes }: Outcome): void {
+export function checkConservation(prover: Prover, after: Bits, what: string, changes: readonly Change[]): void {
   const { reach: before } = prover
-  const exempt = keyAtoms.slice()
+  const exempt = ownAtoms.slice()
   // The creator of an object owns it.
   for (const { type, cause, after: made } of changes)
     if (type === 'created' && cause === 'request' && made?.kind.shared)
@@ -46,7 +52,7 @@ export function checkConservation(prover: Prover, after: Bits, { step, changes }
   if (gained >= 0)
     throw new Violation(
       'conservation',
-      `the attackers gained "${nameOf(gained)}" by ${step.what} of ${step.kind.kind} "${step.name}", through ${through(prover, gained)}`,
+      `the attackers gained "${nameOf(gained)}" by ${what}, through ${through(prover, gained)}`,
     )
 }
 
@@ -56,7 +62,7 @@ function through({ coalition, credentials, rights }: Prover, index: number): str
     const credential = credentials.of(secret)
     if (credential && hasBit(rights.bitsOf(credential.principal), index)) return holder(credential)
   }
-  return 'impersonation or a role that they may take'
+  return 'a sign-in, impersonation or a role that they may take'
 }
 
 /** The model must allow the caller everything that the server allows. */
@@ -69,15 +75,15 @@ export function checkRequest({ step, before, answer }: Outcome): void {
 }
 
 /** Permissions that are checked after every change, for everybody. */
-const powers = atoms.flatMap(({ verb, name, resource }, index) =>
-  (name === '' && (verb === '*' || verb === 'create')) || resource === 'users' || verb === 'escalate' ? [index] : [],
+const powers = atoms.flatMap(({ verb, name }, index) =>
+  (name === '' && (verb === '*' || verb === 'create')) || verb === 'impersonate' || verb === 'escalate' ? [index] : [],
 )
 const mostOthers = 5
 
 /** Asks the server about every secret the attackers know, and about some of the others in turn. */
 export function checkBound(prover: Prover, changes: readonly Change[]): void {
   const { coalition, credentials } = prover
-  const others = [...credentials.secrets.keys()].filter(secret => !coalition.has(secret))
+  const others = credentials.all().filter(secret => !coalition.has(secret))
   const some =
     others.length <= mostOthers
       ? others
@@ -93,7 +99,7 @@ export function checkBound(prover: Prover, changes: readonly Change[]): void {
 
 /** Asks about everything, of every secret. */
 export function checkWholeBound(prover: Prover): void {
-  for (const secret of prover.credentials.secrets.keys()) askAll(prover, secret, atoms.keys())
+  for (const secret of prover.credentials.all()) askAll(prover, secret, atoms.keys())
 }
 
 function askAll({ server, credentials, rights }: Prover, secret: string, asked: Iterable<number>): void {
@@ -112,5 +118,5 @@ function askAll({ server, credentials, rights }: Prover, secret: string, asked: 
 const nameOf = (index: number) => printAtom(atoms[index] as (typeof atoms)[number])
 const holder = (credential: Credential | undefined) =>
   credential
-    ? `key "${credential.key.name}" of "${credential.principal.username}"`
+    ? `${credential.what} of "${credential.principal.username}"`
     : 'a secret that the model says no longer works'

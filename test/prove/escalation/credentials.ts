@@ -1,8 +1,10 @@
-// Access keys and tokens in the model: their identity and their expiry (D16, D18, D22, D31).
+// Access keys, sessions and tokens in the model: their identity and their expiry (D16, D18, D22, D31, D67).
 
 import type { Known, Model } from './model.ts'
 import { kinds, type Obj, teamGroup } from './objects.ts'
 import { isReadableKeySpec, isReadablePatch, type ReadScope, readScope } from './scopes.ts'
+import { idle, leeway, type Machine, type SignIns } from './sign-ins.ts'
+import { machineScope } from './universe.ts'
 
 /** The acting identity: a name, groups, and the teams among the groups. */
 export type Principal = {
@@ -11,11 +13,20 @@ export type Principal = {
   readonly teams: ReadonlySet<string>
 }
 export type Credential = {
-  readonly key: Known
+  /** undefined: a token of a machine. */
+  readonly key: Known | undefined
+  /** For reports. */
+  readonly what: string
   readonly principal: Principal
   readonly scope: ReadScope
   /** Milliseconds; Infinity: never. */
   readonly end: number
+  /** The latest end of keys that are created with it. */
+  readonly newKeysEnd: number
+  /** The uid of the session behind it. */
+  readonly login: string | undefined
+  /** A token of an issuer, or a key that was exchanged for one. */
+  readonly isMachine: boolean
 }
 export type Token = {
   readonly secret: string
@@ -33,6 +44,8 @@ export type Credentials = {
   /** Every secret that a response contained, oldest first. */
   readonly secrets: ReadonlyMap<string, { readonly keyUid: string }>
   readonly tokens: Token[]
+  /** Every secret, and every token of a machine. */
+  all(): string[]
   /** The current identity of a secret; undefined: it does not authenticate. */
   of(secret: string): Credential | undefined
   /** When a secret expires; undefined: it is invalid. */
@@ -44,12 +57,21 @@ export type Credentials = {
   /** A client wrote a key. The model uses its scope as sent. */
   sent(key: Known, sent: SentKey): void
   used(secret: string): void
+  /** With these groups only, as while impersonating. */
   principalOf(username: string, groups: readonly string[]): Principal
+  /** A user with these groups, and the teams that follow from both. */
+  personOf(username: string, groups: readonly string[]): Principal
 }
+
+const usernameOf = ({ issuer, subject }: Machine) => `${issuer}:${subject}`
+const groupsIn = ({ issuer, groups }: Machine) => groups.map(group => `${issuer}:${group}`)
+const issuerGroup = (issuer: string) => `platform:issuer:${issuer}`
+/** As in auth.yaml. */
+const scopeOfIssuer = (issuer: Machine['issuer']): ReadScope => (issuer === 'ci' ? readScope(machineScope) : undefined)
 
 type Life = { readonly keyUid: string; until: number }
 
-export function openCredentials(model: Model, now: () => number): Credentials {
+export function openCredentials(model: Model, signIns: SignIns, now: () => number): Credentials {
   const secrets = new Map<string, Life>()
   const current = new Map<string, string>()
   const previous = new Map<string, string>()
@@ -59,22 +81,31 @@ export function openCredentials(model: Model, now: () => number): Credentials {
   const scopeOf = (key: Known): ReadScope =>
     scopes.has(key.uid) ? scopes.get(key.uid) : readScope(key.object.spec?.scope)
 
-  function keyEnd({ uid, object: { metadata, spec = {}, status = {} } }: Known): number {
+  function keyEnd(key: Known): number {
+    const { metadata, spec = {}, status = {} } = key.object
+    const { uid } = key
     if (!spec.ttl) return Number.POSITIVE_INFINITY
     const since = Date.parse(String(status['rotatedAt'] ?? metadata.creationTimestamp))
     const from = spec.ttlAfterLastActivity ? Math.max(since, lastUse.get(uid) ?? 0) : since
-    return from + spec.ttl * 1000
+    const end = from + spec.ttl * 1000
+    return signIns.isSession(key) ? Math.min(end, Math.max(since, lastUse.get(uid) ?? 0) + idle) : end
   }
 
   const isAlive = (key: Known): boolean => {
     const { metadata, spec = {} } = key.object
-    if (metadata.deletionTimestamp || spec.disabled) return false
+    if (metadata.deletionTimestamp || spec.disabled || signIns.isBlocked(key)) return false
     if (!spec.team) return true
     const team = model.get(kinds.Team, '', spec.team)
     return team !== undefined && !team.object.metadata.deletionTimestamp && model.means(key, spec.team)
   }
 
+  /** The server accepts the token for a few seconds after its end. */
+  const machineEnd = (machine: Machine): number | undefined =>
+    machine.expires + leeway > now() && !signIns.isDisabled(usernameOf(machine)) ? machine.expires : undefined
+
   function endOf(secret: string): number | undefined {
+    const machine = signIns.machines.get(secret)
+    if (machine) return machineEnd(machine)
     const life = secrets.get(secret)
     const key = life && model.uids.get(life.keyUid)
     if (!life || !key || !isAlive(key)) return undefined
@@ -88,11 +119,16 @@ export function openCredentials(model: Model, now: () => number): Credentials {
     teams: new Set([...groups].flatMap(one => (one.startsWith(teamGroup) ? [one.slice(teamGroup.length)] : []))),
   })
 
-  function principalOf({ object: { spec = {} } }: Known): Principal {
-    const groups = new Set(['system:authenticated', ...(spec.groups ?? [])])
+  function principalOf(key: Known): Principal {
+    const { spec = {} } = key.object
+    const groups = new Set(['system:authenticated', ...(spec.groups ?? []), ...signIns.groupsOf(key)])
+    const issuer = signIns.exchanged.get(key.uid)
     if (spec.team) return withTeams(`${teamGroup}${spec.team}`, groups.add(`${teamGroup}${spec.team}`))
     if (!spec.user) return withTeams(spec.subject ?? '', groups)
-    const user = spec.user
+    return userWith(spec.user, issuer === undefined ? groups : groups.add(issuerGroup(issuer)))
+  }
+
+  function userWith(user: string, groups: Set<string>): Principal {
     groups.add(`platform:user:${user}`)
     const own = [...groups]
     for (const { name, object } of model.of(kinds.Team)) {
@@ -103,16 +139,41 @@ export function openCredentials(model: Model, now: () => number): Credentials {
     return withTeams(user, groups)
   }
 
+  const tokenOf = (machine: Machine, end: number): Credential => ({
+    key: undefined,
+    what: `a token of issuer "${machine.issuer}"`,
+    principal: userWith(usernameOf(machine), new Set(['system:authenticated', issuerGroup(machine.issuer), ...groupsIn(machine)])),
+    scope: scopeOfIssuer(machine.issuer),
+    end,
+    newKeysEnd: Number.NEGATIVE_INFINITY,
+    login: undefined,
+    isMachine: true,
+  })
+
   return {
     secrets,
     tokens: [],
+    all: () => [...secrets.keys(), ...signIns.machines.keys()],
     endOf,
     keyEnd,
     of(secret) {
       const end = endOf(secret)
+      const machine = signIns.machines.get(secret)
+      if (machine && end !== undefined) return tokenOf(machine, end)
       const key = model.uids.get(secrets.get(secret)?.keyUid ?? '')
       if (end === undefined || !key) return undefined
-      return { key, principal: principalOf(key), scope: scopeOf(key), end }
+      const login = signIns.loginOf(key)
+      const issuer = signIns.exchanged.get(key.uid)
+      return {
+        key,
+        what: `key "${key.name}"`,
+        principal: principalOf(key),
+        scope: issuer ? scopeOfIssuer(issuer) : scopeOf(key),
+        end: login === undefined ? end : Math.min(end, signIns.endOf(login)),
+        newKeysEnd: signIns.isSession(key) ? Number.POSITIVE_INFINITY : end,
+        login,
+        isMachine: issuer !== undefined,
+      }
     },
     learn(secret, key, overlap) {
       const before = current.get(key.uid)
@@ -134,5 +195,6 @@ export function openCredentials(model: Model, now: () => number): Credentials {
     },
     used: secret => void lastUse.set(secrets.get(secret)?.keyUid ?? '', now()),
     principalOf: (username, groups) => withTeams(username, new Set(groups)),
+    personOf: (username, groups) => userWith(username, new Set(['system:authenticated', ...groups])),
   }
 }

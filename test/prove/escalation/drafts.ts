@@ -16,7 +16,7 @@ import {
   type Spec,
   type Subject,
 } from './objects.ts'
-import { atoms, type Bits, hasBit, names } from './universe.ts'
+import { atoms, type Bits, hasBit, names, userObject, userObjects } from './universe.ts'
 
 /** A rule that the actor has. */
 function heldRule({ chance }: Stage, holds: Bits): PolicyRule | undefined {
@@ -56,6 +56,7 @@ export function smallRule(stage: Stage): PolicyRule {
     }),
     () => on(ours, ['projectsecrets', 'projectsecrets/history'], names.secrets),
     () => on(ours, ['teams', 'teams/status'], names.teams),
+    () => on(ours, ['users', 'users/link'], userObjects),
     () => on(rbac, ['clusterroles', 'roles'], names.clusterRoles),
     () => on(rbac, ['clusterrolebindings', 'rolebindings'], names.clusterBindings),
   ])()
@@ -95,6 +96,7 @@ export function subject({ chance }: Stage): Subject {
   return chance.weighted<() => Subject>([
     [5, () => userSubject(chance.pick(names.users))],
     [3, () => groupSubject(chance.pick(names.groups))],
+    [1, () => groupSubject(`platform:issuer:${chance.pick(['ci', 'bot'])}`)],
     [4, () => groupSubject(`platform:team:${teamName(chance)}`)],
     [1, () => userSubject(`platform:team:${teamName(chance)}`)],
   ])()
@@ -185,6 +187,11 @@ function specOf(stage: Stage, kind: KindInfo, name: string): Spec | undefined {
         : { ...shared, data: prover.canaries.make() }
     case kinds.OwnedAccessKey:
       return keySpec(stage)
+    case kinds.User:
+      return {
+        username: is(0.8) ? (names.users.find(one => userObject(one) === name) ?? name) : pick(names.users),
+        ...(is(0.3) ? { disabled: true } : {}),
+      }
     default:
       return undefined
   }

@@ -23,7 +23,7 @@ const httpMethods: { readonly [method in Method]: string } = {
 }
 
 export function requestOf(step: Step): HttpRequest {
-  const { kind, namespace, name, sub, method, dryRun, body, as, query = [] } = step
+  const { kind, namespace, name, sub, method, dryRun, body, as, cookie, query = [] } = step
   const isNamed = method !== 'deletecollection' && !(method === 'create' && sub === '') && name !== ''
   const path = `${collectionOf(kind, namespace)}${isNamed ? `/${encodeURIComponent(name)}` : ''}${sub ? `/${sub}` : ''}`
   const asked = [
@@ -35,7 +35,9 @@ export function requestOf(step: Step): HttpRequest {
     method: httpMethods[method],
     url: asked.length ? `${path}?${asked.join('&')}` : path,
     headers: {
-      authorization: `Bearer ${step.secret}`,
+      ...(cookie === undefined
+        ? { authorization: `Bearer ${step.secret}` }
+        : { cookie: `${cookie}=${encodeURIComponent(step.secret)}`, 'sec-fetch-site': 'same-origin' }),
       ...(as ? { 'impersonate-user': as.user } : {}),
       ...(as?.groups.length ? { 'impersonate-group': as.groups.join(',') } : {}),
       ...(body === undefined ? {} : { 'content-type': types[method] ?? 'application/json' }),

@@ -4,7 +4,7 @@ import type { Aspect } from './aspects/aspect.ts'
 import { keys } from './aspects/keys.ts'
 import { metadata } from './aspects/metadata.ts'
 import { bindings, roles } from './aspects/rbac.ts'
-import { copies, secrets, sharing, teams } from './aspects/shared.ts'
+import { copies, secrets, sharing, teams, users } from './aspects/shared.ts'
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj } from './objects.ts'
@@ -21,6 +21,7 @@ const byKind = new Map<KindInfo, readonly Aspect[]>([
   [kinds.SharedSecret, [...metadata, ...sharing, ...secrets]],
   [kinds.ProjectSecret, [...metadata, ...sharing, ...secrets, ...copies]],
   [kinds.OwnedAccessKey, [...metadata, ...keys]],
+  [kinds.User, [...metadata, ...users]],
 ])
 
 /** An aspect that is an attack only with a scoped key (D25). */

@@ -57,6 +57,9 @@ export type Spec = {
   ttl?: number
   ttlAfterLastActivity?: boolean
   scope?: unknown
+  type?: string
+  parent?: string
+  username?: string
   [field: string]: unknown
 }
 
@@ -103,6 +106,7 @@ export const kinds = {
   ClusterRoleBinding: kind('ClusterRoleBinding', rbac, false),
   Role: kind('Role', rbac, true),
   RoleBinding: kind('RoleBinding', rbac, true),
+  User: kind('User', ours, false),
   TokenRevocation: kind('TokenRevocation', ours, false),
 } as const
 
@@ -128,6 +132,8 @@ export const mirrorLabel = 'platform.sh/mirrors'
 export const teamPins = 'platform.sh/team-uids'
 /** JSON object, secret to uid: which secrets the image pull secrets of a team mean (D61). */
 export const pullPins = 'platform.sh/pull-secret-uids'
+/** The uid of the session that a key was created with (D66). */
+export const loginPin = 'platform.sh/login'
 export const teamGroup = 'platform:team:'
 
 /** All team names in an object. */

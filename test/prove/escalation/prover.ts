@@ -16,7 +16,8 @@ import { openRights, type Rights } from './permissions.ts'
 import { reachOf } from './reachable-permissions.ts'
 import { scopeBits, scopeCovers } from './scopes.ts'
 import { type EscalationServer, openEscalationServer } from './server.ts'
-import { askOf, type Before, type Change, type Outcome, type Step } from './step.ts'
+import { openSignIns, type SignIns } from './sign-ins.ts'
+import { askOf, type Before, type Change, type Outcome, type SignInStep, type Step } from './step.ts'
 import { type Atom, type Bits, bothBits, noBits } from './universe.ts'
 
 export type Prover = {
@@ -24,9 +25,12 @@ export type Prover = {
   readonly model: Model
   readonly credentials: Credentials
   readonly rights: Rights
+  readonly signIns: SignIns
   readonly canaries: Canaries
   /** The secrets that attackers know. */
   readonly coalition: Set<string>
+  /** The accounts at the provider that attackers can sign in with. */
+  readonly accounts: Set<string>
   /** The permissions that the attackers could reach after the last step. */
   reach: Bits
   /** The next item to check, for checks that take turns. */
@@ -35,6 +39,8 @@ export type Prover = {
   lookBefore(step: Step): Before
   /** Sends a request, updates the model and checks every invariant. */
   perform(step: Step): Promise<Outcome>
+  /** Takes a step of sign-in, updates the model and checks. */
+  signIn(step: SignInStep): Promise<void>
   /** Gives the attackers a secret, on behalf of an honest user. */
   give(secret: string): void
   /** Moves the clock and checks. */
@@ -59,13 +65,16 @@ const allKeys: Atom = {
   path: '',
 }
 
-export async function openProver(): Promise<Prover> {
-  const server = await openEscalationServer()
+export async function openProver(requiresUsers = false): Promise<Prover> {
+  const server = await openEscalationServer(requiresUsers)
   const model = openModel()
-  const credentials = openCredentials(model, server.now)
+  const { provider, now } = server
+  const signIns = openSignIns({ model, provider, requiresUsers, now })
+  const credentials = openCredentials(model, signIns, now)
   const rights = openRights(model)
   const canaries = openCanaries()
   const coalition = new Set<string>()
+  const accounts = new Set<string>()
   const cursors: Cursor[] = Object.values(kinds).map(kind => server.storage.store.watch(bucketOf(kind), 1))
 
   function absorb(causeOf: (change: StoreChange) => Cause): Change[] {
@@ -76,7 +85,9 @@ export async function openProver(): Promise<Prover> {
       const object = JSON.parse(entry.text.toString()) as Obj
       const change: StoreChange = { type, plural, namespace: key.namespace, name: key.name, object }
       const cause = causeOf(change)
-      return { type, cause, ...model.apply(change, cause) }
+      const applied: Change = { type, cause, ...model.apply(change, cause) }
+      signIns.follow(applied)
+      return applied
     })
   }
 
@@ -130,11 +141,14 @@ export async function openProver(): Promise<Prover> {
   }
 
   /** The knowledge of a client after this request and response. */
-  function learn({ step, request, answer, shown }: Outcome, name: string): void {
+  function learn({ step, before, request, answer, changes, shown }: Outcome, name: string): void {
     const isAttacker = step.actor === 'attacker'
     if (step.kind === kinds.OwnedAccessKey) {
       const key = model.get(kinds.OwnedAccessKey, '', name)
       const isRotation = step.sub === 'rotate'
+      const { login, principal } = before.credential ?? {}
+      const isNew = key !== undefined && changes.some(one => one.type === 'created' && one.after?.uid === key.uid)
+      if (isNew && login !== undefined && key.object.spec?.user === principal?.username) signIns.derived(key, login)
       if (key && step.sub === '' && step.method !== 'delete') {
         const how =
           step.method === 'json' ? 'json' : step.method === 'create' || step.method === 'update' ? 'whole' : 'merge'
@@ -151,18 +165,34 @@ export async function openProver(): Promise<Prover> {
       const token = tokenIn(answer, step.secret)
       if (token) credentials.tokens.push(token)
     }
+    if (step.kind === kinds.User && step.sub === 'link') {
+      const { subject = '' } = (step.body as { spec?: { subject?: string } }).spec ?? {}
+      signIns.linked(subject, model.get(kinds.User, '', name)?.object.spec?.username ?? '')
+    }
     const written = model.get(step.kind, step.namespace, name)
     if (step.kind.shared && written && request.body) canaries.planted(String(request.body), written.uid)
   }
 
-  const reachNow = () => reachOf({ model, rights, credentials }, coalition)
+  const reachNow = () => reachOf({ model, rights, credentials, signIns, provider }, { secrets: coalition, accounts })
+  /** Without a request of the API. */
+  function checkSteps(changes: readonly Change[], attack?: string): void {
+    checkObjects(prover, changes, undefined)
+    checkData(prover, changes, undefined)
+    checkTokens(prover)
+    const reach = reachNow()
+    if (attack !== undefined) checkConservation(prover, reach, attack, changes)
+    prover.reach = reach
+    checkBound(prover, changes)
+  }
   const prover: Prover = {
     server,
     model,
     credentials,
     rights,
+    signIns,
     canaries,
     coalition,
+    accounts,
     reach: noBits(),
     turn: 0,
     lookBefore,
@@ -172,14 +202,16 @@ export async function openProver(): Promise<Prover> {
       coalition.add(secret)
       prover.reach = reachNow()
     },
-    async wait(seconds) {
-      await server.advance(seconds)
+    async signIn({ what, byAttackers, run }) {
+      const learned = await run()
+      await server.settle()
       const changes = absorb(() => 'server')
-      checkObjects(prover, changes, undefined)
-      checkData(prover, changes, undefined)
-      checkTokens(prover)
-      checkBound(prover, changes)
-      prover.reach = reachNow()
+      learned?.(changes)
+      checkSteps(changes, byAttackers ? what : undefined)
+    },
+    async wait(seconds) {
+      await server.advance(seconds, credentials.all())
+      checkSteps(absorb(() => 'server'))
     },
     check(outcome) {
       const { step, changes, accepted } = outcome
@@ -194,7 +226,8 @@ export async function openProver(): Promise<Prover> {
       if (changes.length === 0 && !outcome.shown) return
       checkTokens(prover)
       const reach = reachNow()
-      if (step.actor === 'attacker') checkConservation(prover, reach, outcome)
+      const what = `${step.what} of ${step.kind.kind} "${step.name}"`
+      if (step.actor === 'attacker') checkConservation(prover, reach, what, changes)
       prover.reach = reach
       checkBound(prover, changes)
     },

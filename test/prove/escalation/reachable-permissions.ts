@@ -1,10 +1,12 @@
 // All permissions that a group of users can reach together: those of their secrets, and those that they can acquire with them (D14, D27).
 
 import type { Credentials, Principal } from './credentials.ts'
+import type { IdentityProvider } from './identity-provider.ts'
 import type { Model } from './model.ts'
 import { kinds, ours, rbac } from './objects.ts'
 import type { Rights } from './permissions.ts'
 import { type ReadScope, scopeBits } from './scopes.ts'
+import { prefix, type SignIns } from './sign-ins.ts'
 import {
   addBits,
   administrator,
@@ -33,9 +35,18 @@ const powers = atoms.flatMap(({ verb, group, resource, namespace, name }, index)
   group === rbac && (verb === 'escalate' || verb === 'bind') ? [{ verb, resource, namespace, name, index }] : [],
 )
 
-export type Reaching = { readonly model: Model; readonly rights: Rights; readonly credentials: Credentials }
+export type Reaching = {
+  readonly model: Model
+  readonly rights: Rights
+  readonly credentials: Credentials
+  readonly signIns: SignIns
+  readonly provider: IdentityProvider
+}
+/** The secrets that the attackers know, and the accounts that they can sign in with. */
+export type Means = { readonly secrets: Iterable<string>; readonly accounts: Iterable<string> }
 
-export function reachOf({ model, rights, credentials }: Reaching, secrets: Iterable<string>): Bits {
+export function reachOf(reaching: Reaching, { secrets, accounts }: Means): Bits {
+  const { model, rights, credentials, signIns, provider } = reaching
   const reach = noBits()
   const seen = new Set<string>()
   const scopes = new Map<string, ReadScope>()
@@ -46,6 +57,19 @@ export function reachOf({ model, rights, credentials }: Reaching, secrets: Itera
     if (!found) continue
     scopes.set(JSON.stringify(found.scope ?? null), found.scope)
     take(found.principal, found.scope)
+  }
+  for (const account of accounts) {
+    const username = signIns.usernameOf(account)
+    if (username === undefined) continue
+    scopes.set('null', undefined)
+    const sent = provider.accounts[account]?.groups ?? []
+    take(
+      credentials.personOf(
+        username,
+        sent.map(group => `${prefix}${group}`),
+      ),
+      undefined,
+    )
   }
   // Callers who may impersonate others may also get more from them: computed as a fixed point.
   for (let before = -1; before !== sizeOf(reach); ) {

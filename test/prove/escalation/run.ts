@@ -8,6 +8,7 @@ import { requestOf } from './encode.ts'
 import type { Stage } from './generator-context.ts'
 import { openProver, type Prover } from './prover.ts'
 import { type Chance, openChance } from './seeded-choices.ts'
+import { signInStep } from './sign-in-steps.ts'
 import { type Family, families, type Outcome, type Step } from './step.ts'
 import { names } from './universe.ts'
 import { type Invariant, Violation } from './violation.ts'
@@ -66,7 +67,7 @@ export async function runEscalation(options: EscalationOptions): Promise<Tried> 
 
 async function runWorld({ seed, steps, only, except, world }: EscalationOptions, tried: Tried): Promise<void> {
   const chance = openChance(`${seed}/${world}`)
-  const prover = await openProver()
+  const prover = await openProver(chance.is(0.15))
   const stage: Stage = { prover, chance, ...castOf(chance, only, except) }
   const journal: Entry[] = []
   let step = 0
@@ -84,6 +85,8 @@ async function runWorld({ seed, steps, only, except, world }: EscalationOptions,
         ] as const)
         journal.push({ step, seconds })
         await prover.wait(seconds)
+      } else if (await trySignIn(stage, tried, what => journal.push({ step, what }))) {
+        // Its result is in the model.
       } else {
         const next = nextStep(stage)
         // Recorded before it is sent, so that a violation shows it.
@@ -108,6 +111,16 @@ async function runWorld({ seed, steps, only, except, world }: EscalationOptions,
   } finally {
     await prover.close()
   }
+}
+
+/** False: this step is another one. */
+async function trySignIn(stage: Stage, { dangers }: Tried, note: (what: string) => void): Promise<boolean> {
+  const step = stage.chance.is(0.05) ? signInStep(stage) : undefined
+  if (!step) return false
+  note(step.what)
+  if (step.danger) dangers[step.danger]++
+  await stage.prover.signIn(step)
+  return true
 }
 
 /** Not every step fits the world. Then it tries another. */
@@ -152,6 +165,7 @@ function count({ writes, dangers }: Tried, { step, accepted }: Outcome): void {
 /** The steps, for the report of a violation. */
 type Entry =
   | { readonly step: number; readonly seconds: number }
+  | { readonly step: number; readonly what: string }
   | { readonly step: number; readonly sent: Step; readonly holder: string }
 
 function holderOf({ credentials }: Prover, { secret, as }: Step): string {
@@ -159,11 +173,12 @@ function holderOf({ credentials }: Prover, { secret, as }: Step): string {
   if (!credential) return 'a key that no longer works'
   const scope = credential.scope === undefined ? '' : ' (scoped)'
   const other = as ? `, acting as ${as.user}` : ''
-  return `${credential.principal.username} with key ${credential.key.name}${scope}${other}`
+  return `${credential.principal.username} with ${credential.what}${scope}${other}`
 }
 
 function print(entry: Entry): string {
   if ('seconds' in entry) return `${entry.step} the clock moves by ${entry.seconds} s`
+  if ('what' in entry) return `${entry.step} ${entry.what}`
   const { step, sent, holder } = entry
   const { method, url, body = '' } = requestOf(sent)
   const path = url.replace(/^\/kubernetes\/management\/apis\//, '')

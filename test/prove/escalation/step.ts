@@ -21,6 +21,9 @@ export const families = [
   'typos',
   'ownership',
   'old-versions',
+  'users',
+  'sessions',
+  'machines',
 ] as const
 export type Family = (typeof families)[number]
 
@@ -48,10 +51,22 @@ export type Step = {
   readonly body?: unknown
   readonly query?: readonly string[]
   readonly headers?: { readonly [name: string]: string }
+  /** Sends the secret in this cookie instead of the Authorization header, as a browser does. */
+  readonly cookie?: string
   /** The attack; undefined: an ordinary step. */
   readonly danger?: Family
   /** A short name of the change. */
   readonly what: string
+}
+
+/** A step outside of the API: at the provider or an issuer, or below /auth. */
+export type SignInStep = {
+  readonly what: string
+  readonly danger?: Family
+  /** Whether attackers take it with what they have. Then they must not gain anything. */
+  readonly byAttackers: boolean
+  /** Returns what the model learns when it has processed the changes of the store. */
+  readonly run: () => Promise<((changes: readonly Change[]) => void) | undefined>
 }
 
 /** The model's prediction before the request is sent. */

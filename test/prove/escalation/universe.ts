@@ -1,5 +1,6 @@
 // The finite set of requests for which the prover compares permissions, and subsets of it as bits.
 
+import { createHash } from 'node:crypto'
 import type { Ask } from '../../access/evaluator.ts'
 import { type KindInfo, kinds, ours, rbac } from './objects.ts'
 
@@ -9,9 +10,12 @@ export type Bits = Uint32Array
 
 /** Small pools, so that names collide. */
 export const names = {
-  users: ['ada', 'bob', 'cy', 'dee', 'eve'],
+  /** Holders of access keys, people of the provider, and machines of the issuers. */
+  users: ['ada', 'bob', 'eve', 'corp:pia', 'corp:quin', 'ci:job', 'bot:job'],
+  /** Accounts at the provider. */
+  accounts: ['pia', 'quin'],
   teams: ['red', 'blue', 'green'],
-  groups: ['dev', 'ops', 'sre'],
+  groups: ['dev', 'ops', 'corp:dev', 'corp:ops', 'ci:run'],
   namespaces: ['default', 'p-shop'],
   projects: ['p-shop'],
   secrets: ['s0', 's1', 's2'],
@@ -23,6 +27,15 @@ export const names = {
 } as const
 export const administrator = 'admin'
 export const builtIn = 'platform-admin'
+/** The scope of one of the issuers of machine tokens. */
+export const machineScope = { projects: [{ project: 'shop' }] }
+
+/** The name of the User object that the server creates at the first sign-in. */
+export function userObject(username: string): string {
+  const hash = createHash('sha256').update(username).digest('hex').slice(0, 8)
+  return username.includes(':') ? `${username.replace(':', '-')}-${hash}` : username
+}
+export const userObjects: readonly string[] = names.users.map(userObject)
 
 const verbs = ['get', 'list', 'create', 'update', 'patch', 'delete', 'deletecollection', '*']
 const atom = (part: Partial<Atom>): Atom => ({
@@ -81,6 +94,8 @@ export const atoms: readonly Atom[] = [
   ...onKind(kinds.RoleBinding, names.namespaces, names.bindings),
   ...onKind(kinds.OwnedAccessKey, [''], names.keys),
   ...onSub('ownedaccesskeys', 'rotate', ['create'], [''], names.keys),
+  ...onKind(kinds.User, [''], userObjects),
+  ...onSub('users', 'link', ['create'], [''], userObjects),
   ...['create', 'list', 'get'].map(verb => atom({ verb, group: ours, resource: 'tokenrevocations' })),
   ...impersonated.map(name => atom({ verb: 'impersonate', resource: 'users', name })),
   ...impersonatedGroups.map(name => atom({ verb: 'impersonate', resource: 'groups', name })),
@@ -124,7 +139,8 @@ export function firstBeyond(bits: Bits, allowed: Bits, exempt: Bits): number {
 
 type Named = { readonly bits: Bits; readonly indexes: readonly number[] }
 const byObject = new Map<string, Named>()
-for (const [index, { resource, namespace, name }] of atoms.entries()) {
+for (const [index, { verb, resource, namespace, name }] of atoms.entries()) {
+  if (verb === 'impersonate') continue
   const slot = `${resource}/${namespace}/${name}`
   const own = byObject.get(slot) ?? { bits: noBits(), indexes: [] as number[] }
   setBit(own.bits, index)

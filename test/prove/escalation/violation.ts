@@ -10,6 +10,8 @@ export const invariants = {
   tokens: 'a token does not outlive the secret it was minted with (D22)',
   objects: 'nothing vanishes or changes that nobody with the right to do so deleted or changed',
   answers: 'no answer shows an attacker data or secrets it may not read',
+  machines: 'a machine creates, changes and rotates no access keys (D67)',
+  'sign-ins': 'only the server writes sessions, exchanged keys and the sign-in of a key (D64, D66)',
   'scoped keys': 'a scoped key changes no access, owner, role, binding or team membership (D25)',
 } as const
 export type Invariant = keyof typeof invariants

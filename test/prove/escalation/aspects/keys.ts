@@ -1,9 +1,10 @@
-// Access keys: lifetime, scope, groups, the disabled flag, and misspelled fields.
+// Access keys: lifetime, scope, groups, the disabled flag, the fields of a sign-in, and misspelled fields.
 
 import { scope } from '../drafts.ts'
-import type { Obj } from '../objects.ts'
+import type { Stage } from '../generator-context.ts'
+import { kinds, type Obj } from '../objects.ts'
 import { names } from '../universe.ts'
-import { type Aspect, toggled, without, withSpec } from './aspect.ts'
+import { type Aspect, toggled, withAnnotation, without, withSpec } from './aspect.ts'
 
 /** Misspelled field names. */
 export const typos: readonly ((object: Obj) => Obj)[] = [
@@ -15,6 +16,24 @@ export const typos: readonly ((object: Obj) => Obj)[] = [
   object => withSpec(without(object, 'ttl'), { tll: 600 }),
   object => withSpec(without(object, 'ttl'), { TTL: 600 }),
 ]
+
+/** Makes a key look like a session, or like one that depends on a sign-in. */
+export function keyOfSignIn({ chance, prover }: Stage): (object: Obj) => Obj {
+  const { model, signIns } = prover
+  const session = chance.any(model.of(kinds.OwnedAccessKey).filter(one => signIns.isSession(one)))
+  const groups = ['corp:dev', 'corp:ops']
+  const identity = { userId: 'pia', username: 'corp:pia', connector: 'corp', groups }
+  const record = JSON.stringify({ idle: 43_200, issuer: prover.server.provider.urls.corp })
+  return chance.pick<(object: Obj) => Obj>([
+    object => withSpec(object, { type: 'Login' }),
+    object => withSpec(object, { type: 'Login', identity }),
+    object => withSpec(object, { identity, identityRefresh: new Date(prover.server.now()).toISOString() }),
+    object => withSpec(object, { parent: session?.name ?? 'k0' }),
+    object => withSpec(object, { oidcLogin: { groups }, oidcProvider: { connector: 'corp' } }),
+    object => withAnnotation(object, 'platform.sh/login', session?.uid ?? 'none'),
+    object => withAnnotation(withSpec(object, { type: 'Login', identity }), 'platform.sh/session', record),
+  ])
+}
 
 export const keys: readonly Aspect[] = [
   {
@@ -63,6 +82,7 @@ export const keys: readonly Aspect[] = [
     danger: 'key-groups',
     make: () => object => withSpec(object, { disabled: !object.spec?.disabled }),
   },
+  { weight: 4, what: 'a sign-in', danger: 'sessions', make: stage => keyOfSignIn(stage) },
   { weight: 1, what: 'the description', make: () => object => withSpec(object, { description: 'mine' }) },
   {
     weight: 1,

@@ -1,4 +1,4 @@
-// Teams and secrets: owners, access entries, members, data and its source.
+// Teams, secrets and Users: owners, access entries, members, data and its source, and whether a User is disabled.
 
 import { accessEntry, owner, pullSecret } from '../drafts.ts'
 import type { Stage } from '../generator-context.ts'
@@ -67,6 +67,25 @@ export const teams: readonly Aspect[] = [
           ? []
           : [...(object.spec?.imagePullSecrets ?? []).slice(0, 2), pullSecret(stage)],
       }),
+  },
+]
+
+export const users: readonly Aspect[] = [
+  {
+    weight: 10,
+    what: 'the disabled flag',
+    danger: 'users',
+    make: () => object => withSpec(object, { disabled: !object.spec?.disabled }),
+  },
+  { weight: 1, what: 'the display name', make: () => object => withSpec(object, { displayName: 'mine' }) },
+  {
+    weight: 1,
+    what: 'the username',
+    danger: 'users',
+    make:
+      ({ chance }) =>
+      object =>
+        withSpec(object, { username: chance.pick(names.users) }),
   },
 ]
 

@@ -1,0 +1,51 @@
+// Attacks through sign-in: writes of sessions and exchanged keys, keys that claim a sign-in, and links of accounts to Users.
+
+import { type Actor, isInPool, stepOf, tagged } from './actor.ts'
+import { keyOfSignIn } from './aspects/keys.ts'
+import { bodyOf, visibleOf } from './encode.ts'
+import type { Stage } from './generator-context.ts'
+import { kinds, type Obj } from './objects.ts'
+import type { Method, Step } from './step.ts'
+import { names } from './universe.ts'
+
+/** Writes a key that only the server may write. */
+export function touchSession(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const { model, signIns } = prover
+  const all = model
+    .of(kinds.OwnedAccessKey)
+    .filter(one => (signIns.isSession(one) ? enabled.has('sessions') : signIns.exchanged.has(one.uid)))
+  const key = chance.any(all)
+  if (!key) return undefined
+  const danger = signIns.isSession(key) ? 'sessions' : 'machines'
+  if (!enabled.has(danger)) return undefined
+  const at = { kind: kinds.OwnedAccessKey, name: key.name, danger } as const
+  if (chance.is(0.3)) {
+    const body = { kind: 'KeyRotation', spec: { overlapSeconds: chance.pick([0, 600]) } }
+    return stepOf(stage, actor, { ...at, sub: 'rotate', method: 'create', body, what: 'rotation' })
+  }
+  if (chance.is(0.1)) return stepOf(stage, actor, { ...at, method: 'delete', what: 'deletion' })
+  const visible = visibleOf(key.object)
+  const edit = chance.pick<(object: Obj) => Obj>([
+    object => ({ ...object, spec: { ...object.spec, disabled: !object.spec?.disabled } }),
+    object => ({ ...object, spec: { ...object.spec, ttl: 864_000 } }),
+    object => ({ ...object, spec: { ...object.spec, type: 'User' } }),
+    object => ({ ...object, spec: { ...object.spec, groups: [chance.pick(names.groups)] } }),
+    keyOfSignIn(stage),
+  ])
+  const method = chance.pick<Method>(['update', 'merge', 'json', 'apply'])
+  const body = bodyOf(method, visible, edit(visible), kinds.OwnedAccessKey)
+  return stepOf(stage, actor, { ...at, method, body, what: 'a write' })
+}
+
+/** Lets an account sign in as a User. */
+export function link(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const user = chance.any(prover.model.of(kinds.User).filter(isInPool))
+  if (!user || !enabled.has('users')) return undefined
+  const own = [...prover.accounts]
+  const subject = chance.pick(own.length && chance.is(0.7) ? own : names.accounts)
+  const body = { kind: 'UserLink', spec: { provider: 'corp', subject } }
+  const at = { kind: kinds.User, name: user.name, sub: 'link' }
+  return stepOf(stage, actor, { ...at, method: 'create', body, what: 'a link', ...tagged(actor, 'users') })
+}
