@@ -20,6 +20,7 @@ import { type PullDependencies, pinPullSecrets } from './pull-secrets.ts'
 import { keepReserved } from './reserved-metadata.ts'
 import { type TeamNames, teamNamed, withTeamNames } from './team-usernames.ts'
 import { type UnknownName, warnUnknownNames } from './unknown-names.ts'
+import { checkUserPower, disabledUser } from './user-escalation.ts'
 
 type WriteDependencies = GrantDependencies &
   Parameters<typeof checkCredential>[0] &
@@ -73,14 +74,31 @@ async function admit(
 
 /**
  * Nobody can delete built-in roles. A scoped key may delete only keys whose scope is at most as wide as its own (D14).
+ * The person of a deleted User can sign in again, so the deletion of a disabled one is like enabling it (D63).
  */
-function checkDelete(dependencies: Scopes, kind: Kind, old: Resource, caller: Caller): void {
-  if (caller === systemCaller) return
+function checkDelete(
+  dependencies: GateDependencies,
+  kind: Kind,
+  old: Resource,
+  caller: Caller,
+): Promise<void> | undefined {
+  if (caller === systemCaller) return undefined
   refuseBuiltInDeletion(kind, old)
-  if (kind.grants?.(old).some(({ type }) => type === 'credential')) checkKeyDelete(dependencies, kind, old, caller)
+  const grants = kind.grants?.(old) ?? []
+  if (grants.some(({ type }) => type === 'credential')) checkKeyDelete(dependencies, kind, old, caller)
+  const username = disabledUser(grants)
+  if (username === undefined) return undefined
+  if (!dependencies.isNoWider(undefined, caller.scope))
+    throw forbidden(
+      kind,
+      old.metadata.name ?? '',
+      `the scope of ${credentialOf(caller)} does not allow deleting disabled users; use a credential without a scope`,
+    )
+  const request = { caller, dryRun: false, warn: () => {}, written: [] }
+  const compareRules = dependencies.startComparison()
+  return checkUserPower({ ...dependencies, compareRules }, { kind, next: old, old, request }, username)
 }
 
-type Scopes = Pick<GateDependencies, 'isNoWider'>
 type Teams = Pick<GateDependencies, 'teamUid'>
 
 type Change = { readonly isNew: boolean; readonly before: readonly Grant[]; readonly after: readonly Grant[] }

@@ -1,5 +1,6 @@
-// Checks that callers hold everything that a username holds before they create, enable or link its User (D60, D63).
+// Checks that callers hold everything that a username holds before they create, enable or link its User, or delete a disabled one (D60, D63).
 
+import type { Grant } from '../api/grant.ts'
 import type { BoundRules, RuleLike, Shared } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { refuseMissing, roleTarget } from './missing-permissions.ts'
@@ -18,6 +19,12 @@ export type UserDependencies = TeamDependencies & {
   }
   /** Permissions of a user from objects themselves. Scans all objects. */
   readonly sharedWithUser: (username: string) => Promise<readonly Shared[]>
+}
+
+/** The username of a disabled User, from its grants; undefined: another object. */
+export function disabledUser(grants: readonly Grant[]): string | undefined {
+  const ofUser = grants.filter(one => one.type === 'user')
+  return ofUser.some(({ field }) => field === 'spec.disabled') ? undefined : ofUser[0]?.user
 }
 
 export async function checkUserPower(

@@ -23,6 +23,6 @@ export interface Gate {
    * (D61).
    */
   admit(write: GatedWrite): Promise<Resource>
-  /** Throws if the caller may not delete the object. */
-  checkDelete(kind: Kind, old: Resource, caller: Caller): void
+  /** Throws, or rejects, if the caller may not delete the object; undefined: nothing to wait for. */
+  checkDelete(kind: Kind, old: Resource, caller: Caller): Promise<void> | undefined
 }

@@ -106,15 +106,21 @@ export const User: KindOf<UserObject> = defineKind({
   },
 })
 
-/** Creating, enabling and linking a User needs everything that its username holds (D63). */
+/**
+ * Creating, enabling and linking a User needs everything that its username holds (D63). So does its deletion while it is disabled,
+ * because the person can sign in again after that: by the last finalizer, or by an owner that the garbage collector follows.
+ */
 function userGrants({
+  metadata: { deletionTimestamp, finalizers = [], ownerReferences = [] },
   spec: { username: user = '', disabled } = {},
   status: { identities = [] } = {},
 }: UserObject): Grant[] {
+  const isLeaving = deletionTimestamp !== undefined && finalizers.length === 0
   const grant = (field: string, through: string): Grant => ({ type: 'user', field, user, through })
   return [
     grant('spec.username', 'name'),
-    ...(disabled ? [] : [grant('spec.disabled', 'enabled')]),
+    ...(disabled && !isLeaving ? [] : [grant('spec.disabled', 'enabled')]),
+    ...ownerReferences.map(({ uid }) => grant('metadata.ownerReferences', `owner ${uid}`)),
     ...identities.map(({ issuer, subject }) => grant('status.identities', JSON.stringify([issuer, subject]))),
   ]
 }

@@ -26,7 +26,11 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const { old, sealed } = loadToRemove(ctx, kind, entry)
     ctx.check?.target?.(old)
     checkPreconditions(kind, ref.name, old, options)
-    ctx.gate.checkDelete(kind, old, ctx.caller)
+    const checking = ctx.gate.checkDelete(kind, old, ctx.caller)
+    if (checking) {
+      await checking
+      ctx.check?.caller()
+    }
     const next = marked(old, options, ctx.now())
     const gone = isGone(next, ctx.now())
     const unchanged = next.metadata === old.metadata
@@ -58,7 +62,10 @@ export async function removeCollection(
   checkGrace(options)
   const found = await list(ctx, kind, selection)
   // Delete nothing if the caller may not delete one of the objects.
-  for (const { object } of found.items) ctx.gate.checkDelete(kind, object, ctx.caller)
+  for (const { object } of found.items) {
+    const checking = ctx.gate.checkDelete(kind, object, ctx.caller)
+    if (checking) await checking
+  }
   // The key of this request goes last, because without it nothing more is deleted.
   const isOwnKey = ({ metadata: { uid } }: Resource) => uid !== undefined && uid === ctx.caller.keyUid
   const waiting = found.items.toSorted((one, other) => Number(isOwnKey(other.object)) - Number(isOwnKey(one.object)))

@@ -187,6 +187,41 @@ suite('users', () => {
       }
     })
 
+    test('a manager of users cannot delete a disabled user with more permissions, who could then sign in again', async () => {
+      const maud = await manager('maud')
+      await bind('leaver-admin', 'platform-admin', 'leaver')
+      const finalizers = ['test.example/hold']
+      await must(admin.ask('POST', users, { metadata: { name: 'leaver', finalizers }, spec: { disabled: true } }))
+      const at = `${users}/leaver`
+      const change = (metadata: object, by = maud) => by.ask('PATCH', at, { metadata }, merge)
+      await refused(maud.ask('DELETE', at), 403)
+      await refused(maud.ask('DELETE', `${at}?dryRun=All`), 403)
+      await refused(maud.ask('DELETE', `${users}?fieldSelector=metadata.name=leaver`), 403)
+      // The garbage collector would delete the User.
+      const owner = { apiVersion: 'management.platform.sh/v1', kind: 'Team', name: 'gone', uid: 'gone' }
+      await refused(change({ ownerReferences: [owner] }), 403)
+      await must(admin.ask('DELETE', at))
+      await refused(change({ finalizers: [] }), 403)
+      await must(change({ finalizers: [] }, admin))
+      // Nothing is gained by the deletion of others.
+      await userOf('harmless', { disabled: true })
+      await must(maud.ask('DELETE', `${users}/harmless`))
+      await bind('present-admin', 'platform-admin', 'present')
+      await userOf('present')
+      await must(maud.ask('DELETE', `${users}/present`))
+    })
+
+    test('a scoped key cannot delete a disabled user', async () => {
+      const resources = [{ group: 'management.platform.sh', resources: ['users'] }]
+      const scope = { rules: [{ resources, requestTargets: ['Management'] }] }
+      const key = await must(admin.ask('POST', keys, { metadata: { name: 'scoped-deleter' }, spec: { scope } }))
+      const scoped = stage.person('admin', key.spec.key)
+      for (const name of ['kept', 'enabled']) await userOf(name)
+      await must(disable('kept'))
+      await refused(scoped.ask('DELETE', `${users}/kept`), 403)
+      await must(scoped.ask('DELETE', `${users}/enabled`))
+    })
+
     test('a manager of users cannot become admin', async () => {
       const moses = await manager('moses')
       await refused(moses.ask('POST', users, { metadata: { name: 'first' }, spec: { username: 'admin' } }), 403)
