@@ -62,6 +62,15 @@ function through({ coalition, credentials, rights }: Prover, index: number): str
     const credential = credentials.of(secret)
     if (credential && hasBit(rights.bitsOf(credential.principal), index)) return holder(credential)
   }
+  if (process.env['DEBUGX']) {
+    const p = arguments[0] as Prover
+    for (const a of p.accounts) {
+      const u = p.signIns.usernameOf(a)
+      const who = u && p.credentials.personOf(u, (p.server.provider.accounts[a]?.groups ?? []).map(g => `corp:${g}`))
+      console.error(a, u, who, who && hasBit(rights.bitsOf(who), index))
+    }
+    for (const o of p.model.objects.values()) if (/roles|bindings|teams|users$/.test(o.kind.plural) && !o.name.startsWith('platform') && !o.name.startsWith('access')) console.error(o.slot, JSON.stringify(o.object.rules ?? o.object.subjects ?? o.object.spec), JSON.stringify(o.object.roleRef ?? ''), JSON.stringify(o.object.metadata.annotations))
+  }
   return 'a sign-in, impersonation or a role that they may take'
 }
 
@@ -111,12 +120,12 @@ function askAll({ server, credentials, rights }: Prover, secret: string, asked: 
     if (hasBit(bits, index)) continue
     const { allowed, reason } = decide(questions[index] as (typeof questions)[number])
     if (allowed)
-      throw new Violation('bound', `the server allows "${nameOf(index)}" to ${holder(credential)}: ${reason}`)
+      throw new Violation(
+        'bound',
+        `the server allows "${nameOf(index)}" to ${credential ? holder(credential) : credentials.describe(secret)}: ${reason}`,
+      )
   }
 }
 
 const nameOf = (index: number) => printAtom(atoms[index] as (typeof atoms)[number])
-const holder = (credential: Credential | undefined) =>
-  credential
-    ? `${credential.what} of "${credential.principal.username}"`
-    : 'a secret that the model says no longer works'
+const holder = ({ what, principal }: Credential) => `${what} of "${principal.username}"`

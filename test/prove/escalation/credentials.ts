@@ -48,6 +48,8 @@ export type Credentials = {
   all(): string[]
   /** The current identity of a secret; undefined: it does not authenticate. */
   of(secret: string): Credential | undefined
+  /** A secret that does not authenticate, for reports. */
+  describe(secret: string): string
   /** When a secret expires; undefined: it is invalid. */
   endOf(secret: string): number | undefined
   /** The end of a key's current secret. */
@@ -174,6 +176,11 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
         login,
         isMachine: issuer !== undefined,
       }
+    },
+    describe(secret) {
+      const key = model.uids.get(secrets.get(secret)?.keyUid ?? '')
+      const of = key ? `secret of key "${key.name}" of "${key.object.spec?.user}"` : 'secret'
+      return `a ${of} that the model says no longer works`
     },
     learn(secret, key, overlap) {
       const before = current.get(key.uid)

@@ -35,6 +35,8 @@ const powers = atoms.flatMap(({ verb, group, resource, namespace, name }, index)
   group === rbac && (verb === 'escalate' || verb === 'bind') ? [{ verb, resource, namespace, name, index }] : [],
 )
 
+const links = atoms.flatMap(({ resource, sub }, index) => (resource === 'users' && sub === 'link' ? [index] : []))
+
 export type Reaching = {
   readonly model: Model
   readonly rights: Rights
@@ -58,18 +60,15 @@ export function reachOf(reaching: Reaching, { secrets, accounts }: Means): Bits 
     scopes.set(JSON.stringify(found.scope ?? null), found.scope)
     take(found.principal, found.scope)
   }
+  const asPerson = (account: string, username: string) => {
+    const groups = provider.accounts[account]?.groups ?? []
+    const sent = groups.map(group => `${prefix}${group}`)
+    scopes.set('null', undefined)
+    take(credentials.personOf(username, sent), undefined)
+  }
   for (const account of accounts) {
     const username = signIns.usernameOf(account)
-    if (username === undefined) continue
-    scopes.set('null', undefined)
-    const sent = provider.accounts[account]?.groups ?? []
-    take(
-      credentials.personOf(
-        username,
-        sent.map(group => `${prefix}${group}`),
-      ),
-      undefined,
-    )
+    if (username !== undefined) asPerson(account, username)
   }
   // Callers who may impersonate others may also get more from them: computed as a fixed point.
   for (let before = -1; before !== sizeOf(reach); ) {
@@ -85,6 +84,9 @@ export function reachOf(reaching: Reaching, { secrets, accounts }: Means): Bits 
         take(credentials.principalOf(name, ['system:authenticated', ...asGroups]), scope)
       }
     }
+    // A link to an unused name is enough for the groups of the provider.
+    if (links.some(index => hasBit(reach, index)))
+      for (const account of accounts) if (signIns.isLinkable(account)) asPerson(account, '')
     for (const power of powers) if (hasBit(reach, power.index)) addBits(reach, takenBy(model, rights, power))
   }
   return reach

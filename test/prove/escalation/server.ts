@@ -38,6 +38,7 @@ export type EscalationServer = {
 
 const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 const retriesWithin = 60_000
+const sweepEvery = 60_000
 /** The server fetches the keys of issuers again after this time. */
 const keysAge = 300_000
 
@@ -113,8 +114,14 @@ export async function openEscalationServer(requiresUsers = false): Promise<Escal
     settle,
     async advance(seconds, secrets) {
       time += seconds * 1000
-      mock.timers.tick(seconds * 1000)
+      // A sweep that runs every minute would start for every minute before the first one ends.
+      const first = Math.min(seconds * 1000, sweepEvery)
+      mock.timers.tick(first)
       await settle()
+      if (seconds * 1000 > first) {
+        mock.timers.tick(seconds * 1000 - first)
+        await settle()
+      }
       while (auth.keysAge() >= keysAge) await turn()
       for (const secret of secrets) await apiServer.prepare(`Bearer ${secret}`)
       await settle()

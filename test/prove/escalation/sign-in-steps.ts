@@ -63,7 +63,7 @@ export function signIn({ chance, prover }: Stage): SignInStep | undefined {
       return changes => {
         const key = newKey(changes)
         if (!key || !secret) return
-        signIns.signedIn(key, grant)
+        signIns.signedIn(key, grant, changes)
         credentials.learn(secret, key, 0)
         if (accounts.has(account)) keep(prover, secret)
       }

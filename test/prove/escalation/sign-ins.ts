@@ -34,11 +34,14 @@ export type SignIns = {
   endOf(login: string): number
   /** The groups of the provider. */
   groupsOf(key: Known): readonly string[]
-  /** The username of an account; undefined: it cannot sign in. */
+  /** The username of an account, also while its User is being deleted; undefined: it cannot sign in. */
   usernameOf(subject: string): string | undefined
+  /** Whether the provider vouches for an account that never signed in, so that a link can give it another username. */
+  isLinkable(subject: string): boolean
   /** Takes over a change of the store. */
   follow(change: Change): void
-  signedIn(key: Known, grant: Grant): void
+  /** `changes`: with the sign-in. */
+  signedIn(key: Known, grant: Grant, changes: readonly Change[]): void
   /** Somebody created a key with the session. */
   derived(key: Known, login: string): void
   linked(subject: string, username: string): void
@@ -110,8 +113,10 @@ export function openSignIns({ model, provider, requiresUsers, now }: Options): S
     },
     usernameOf(subject) {
       const username = identities.get(subject) ?? `${prefix}${subject}`
-      return provider.accounts[subject]?.isEnabled && !isDisabled(username) ? username : undefined
+      const isIn = provider.accounts[subject]?.isEnabled && userOf(username)?.object.spec?.disabled !== true
+      return isIn ? username : undefined
     },
+    isLinkable: subject => provider.accounts[subject]?.isEnabled === true && !identities.has(subject),
     follow({ before, after }) {
       if (before?.kind !== kinds.User) return
       const isEnd = before.object.metadata.deletionTimestamp === undefined || after === undefined
@@ -119,13 +124,14 @@ export function openSignIns({ model, provider, requiresUsers, now }: Options): S
       for (const { uid, object } of model.of(kinds.OwnedAccessKey))
         if (object.spec?.user === before.object.spec?.username) ended.add(uid)
     },
-    signedIn(key, grant) {
+    signedIn(key, grant, changes) {
       const username = key.object.spec?.user ?? ''
       identities.set(grant.subject, username)
       grants.set(key.uid, grant)
       // Keys whose sign-in was suspended, or is kept only for them, follow the new one.
       for (const [child, login] of parents) {
-        const other = model.uids.get(login)
+        // The server may have deleted it after that.
+        const other = model.uids.get(login) ?? changes.find(one => one.before?.uid === login)?.before
         const isSame = grants.get(login)?.subject === grant.subject && other?.object.spec?.user === username
         const isOver = isSuspended(login) || other?.object.metadata.deletionTimestamp !== undefined
         if (isSame && isOver) parents.set(child, key.uid)
