@@ -58,6 +58,50 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'D25: a Table with objects counts as metadata': [
     edit('http/metadata-only.ts', "includeOf(query) !== 'Object'", 'true'),
   ],
+  'D66: a key keeps groups that its sign-in lost': [
+    edit('auth/authn/authenticate.ts', 'kept?.teams === version && kept.login === login', 'kept?.teams === version'),
+  ],
+  'D66: a suspended sign-in counts': [
+    edit('auth/sessions/refresh.ts', 'if (session.suspended !== undefined) return `', 'if (false) return `'),
+  ],
+  'D66: let users set the parent of a key': [
+    edit('admission/check-credential.ts', "'oidcProvider', 'parent'] as const", "'oidcProvider'] as const"),
+  ],
+  'D64: enable a disabled session': [
+    edit('admission/login-keys.ts', "throw refuse('a disabled session stays disabled; sign in again')", 'void 0'),
+  ],
+  'D64: sign out without ending the session': [
+    edit('auth/sessions/sessions.ts', 'sessionsOf(username) : own) await remove(one)', 'sessionsOf(username) : own) void one'),
+  ],
+  'D63: keys of a disabled User work': [edit('auth/authn/user-index.ts', 'if (user?.isDisabled) return', 'if (false) return')],
+  'D63: tokens of issuers work for a disabled User': [
+    edit('auth/authn/authenticate.ts', 'if (machine && users.isDisabled(machine.username)) throw', 'if (false) throw'),
+  ],
+  'D63: enable a User without the gate': [
+    edit('kinds/user.ts', "...(disabled && !isLeaving ? [] : [grant('spec.disabled', 'enabled')]),", ''),
+  ],
+  'D63: delete a disabled User without the gate': [
+    edit('admission/gate.ts', 'if (username === undefined) return undefined', 'if (username !== null) return undefined'),
+  ],
+  'D65: link an account without the gate': [
+    edit(
+      'kinds/user.ts',
+      "...identities.map(({ issuer, subject }) => grant('status.identities', JSON.stringify([issuer, subject]))),",
+      '',
+    ),
+  ],
+  'D67: create keys with an exchanged key': [
+    edit('api/caller.ts', 'issuer !== undefined || machine !== undefined', 'issuer !== undefined'),
+  ],
+  'D67: create keys with a token of an issuer': [
+    edit('api/caller.ts', 'issuer !== undefined || machine !== undefined', 'machine !== undefined'),
+  ],
+  'D67: ignore the scope of an issuer': [
+    edit('auth/jwt/machine-tokens.ts', '...(restricts(scope as Scope | undefined) ? { scope: scope as Scope } : {}),', ''),
+  ],
+  'D67: rotate an exchanged key': [
+    edit('admission/check-credential.ts', '  checkExchangedKey(write)\n', ''),
+  ],
   'E11: drop fields that nobody knows': [
     edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),
   ],

@@ -11,6 +11,7 @@ import {
   addBits,
   administrator,
   atoms,
+  atomsOn,
   type Bits,
   bitsOf,
   bothBits,
@@ -36,6 +37,7 @@ const powers = atoms.flatMap(({ verb, group, resource, namespace, name }, index)
 )
 
 const links = atoms.flatMap(({ resource, sub }, index) => (resource === 'users' && sub === 'link' ? [index] : []))
+const changesUsers = new Set(atoms.flatMap(({ verb }, index) => (verb === 'get' ? [] : [index])))
 
 export type Reaching = {
   readonly model: Model
@@ -84,9 +86,12 @@ export function reachOf(reaching: Reaching, { secrets, accounts }: Means): Bits 
         take(credentials.principalOf(name, ['system:authenticated', ...asGroups]), scope)
       }
     }
-    // A link to an unused name is enough for the groups of the provider.
-    if (links.some(index => hasBit(reach, index)))
-      for (const account of accounts) if (signIns.isLinkable(account)) asPerson(account, '')
+    // The server knows the groups of a person only while they are signed in. Whoever may enable or link the User gives them back.
+    for (const account of accounts) {
+      const { user, isLinkable } = signIns.accountOf(account) ?? {}
+      const ways = [...(isLinkable ? links : []), ...atomsOn('users', '', user?.name ?? '').indexes]
+      if (ways.some(index => changesUsers.has(index) && hasBit(reach, index))) asPerson(account, '')
+    }
     for (const power of powers) if (hasBit(reach, power.index)) addBits(reach, takenBy(model, rights, power))
   }
   return reach

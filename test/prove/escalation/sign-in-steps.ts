@@ -8,6 +8,7 @@ import type { Prover } from './prover.ts'
 import type { Machine } from './sign-ins.ts'
 import type { Change, SignInStep } from './step.ts'
 import { administrator, names } from './universe.ts'
+import { Violation } from './violation.ts'
 
 export function signInStep(stage: Stage): SignInStep | undefined {
   const { chance, enabled } = stage
@@ -106,6 +107,7 @@ function signOut({ chance, prover }: Stage): SignInStep | undefined {
   const secret = chance.any([...credentials.secrets.keys()].filter(one => credentials.of(one)?.login !== undefined))
   if (secret === undefined || credentials.of(secret)?.principal.username === administrator) return undefined
   const query = chance.is(0.3) ? '?everywhere=true' : ''
+  const session = credentials.of(secret)?.key
   return {
     what: 'sign-out',
     danger: 'sessions',
@@ -113,7 +115,7 @@ function signOut({ chance, prover }: Stage): SignInStep | undefined {
     async run() {
       const cookie = `${server.cookie}=${encodeURIComponent(secret)}`
       await ask(prover, { method: 'POST', url: `/auth/logout${query}`, cookie })
-      return undefined
+      return () => checkEnded(prover, one => one.uid === session?.uid)
     },
   }
 }
@@ -127,8 +129,16 @@ function endSessions({ chance, prover }: Stage): SignInStep {
     async run() {
       const form = { logout_token: prover.server.provider.logoutToken(account) }
       await ask(prover, { method: 'POST', url: '/auth/backchannel-logout/corp', form })
-      return undefined
+      return () => checkEnded(prover, one => prover.signIns.subjectOf(one) === account)
     },
+  }
+}
+
+function checkEnded({ credentials, signIns, model }: Prover, isOver: (key: Known) => boolean): void {
+  for (const [secret, { keyUid }] of credentials.secrets) {
+    const key = model.uids.get(keyUid)
+    if (key && signIns.isSession(key) && isOver(key) && credentials.endOf(secret) !== undefined)
+      throw new Violation('sign-ins', `the session "${key.name}" works after sign-out`)
   }
 }
 

@@ -28,6 +28,8 @@ export type SignIns = {
   hasEnded(key: Known): boolean
   /** The session that a provider vouched for, behind a key: its uid. */
   loginOf(key: Known): string | undefined
+  /** The account of a session. */
+  subjectOf(key: Known): string | undefined
   /** Whether the key itself is a session. */
   isSession(key: Known): boolean
   /** When a sign-in stops to count without another answer of the provider. */
@@ -36,8 +38,8 @@ export type SignIns = {
   groupsOf(key: Known): readonly string[]
   /** The username of an account, also while its User is being deleted; undefined: it cannot sign in. */
   usernameOf(subject: string): string | undefined
-  /** Whether the provider vouches for an account that never signed in, so that a link can give it another username. */
-  isLinkable(subject: string): boolean
+  /** The User of an account that the provider vouches for; `isLinkable`: it never signed in, so a link can give it any User. */
+  accountOf(subject: string): { readonly user: Known | undefined; readonly isLinkable: boolean } | undefined
   /** Takes over a change of the store. */
   follow(change: Change): void
   /** `changes`: with the sign-in. */
@@ -105,6 +107,7 @@ export function openSignIns({ model, provider, requiresUsers, now }: Options): S
     },
     hasEnded: ({ uid }) => ended.has(uid),
     loginOf,
+    subjectOf: ({ uid }) => grants.get(uid)?.subject,
     isSession: ({ uid }) => grants.has(uid),
     endOf,
     groupsOf(key) {
@@ -116,7 +119,11 @@ export function openSignIns({ model, provider, requiresUsers, now }: Options): S
       const isIn = provider.accounts[subject]?.isEnabled && userOf(username)?.object.spec?.disabled !== true
       return isIn ? username : undefined
     },
-    isLinkable: subject => provider.accounts[subject]?.isEnabled === true && !identities.has(subject),
+    accountOf(subject) {
+      if (!provider.accounts[subject]?.isEnabled) return undefined
+      const username = identities.get(subject) ?? `${prefix}${subject}`
+      return { user: userOf(username), isLinkable: !identities.has(subject) }
+    },
     follow({ before, after }) {
       if (before?.kind !== kinds.User) return
       const isEnd = before.object.metadata.deletionTimestamp === undefined || after === undefined
