@@ -46,9 +46,6 @@ export function openDirectSignIn(file: string, now: () => number) {
       const parts = { people, exchangeToken: machines.exchange, apiServer, sealer, providers }
       return { cookie, pages: openPages({ ...parts, ...limits, metrics, log, now }, cookie) }
     },
-    /** Milliseconds since the keys of the issuers were fetched; Infinity: not yet. */
-    keysAge: () =>
-      Math.max(0, ...(machines?.tokens?.issuers() ?? []).map(({ keys }) => keys.age() ?? Number.POSITIVE_INFINITY)),
     stop: signIn.stop,
   }
 }

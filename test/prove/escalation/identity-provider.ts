@@ -4,7 +4,7 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 
 export type Account = { groups: readonly string[]; isEnabled: boolean }
 
@@ -26,6 +26,8 @@ export type IdentityProvider = {
   readonly accounts: { [subject: string]: Account }
   /** False: it answers 503. */
   isUp: boolean
+  /** Whether a request, or a connection without one, is open. */
+  isBusy(): boolean
   /** Signs a person in at the authorization endpoint. Returns the query of the callback, and the grant of the sign-in. */
   authorize(url: string, subject: string): { readonly query: string; readonly grant: Grant }
   /** A token of a machine. */
@@ -58,7 +60,23 @@ export async function startIdentityProvider(now: () => number): Promise<Identity
   const refreshTokens = new Map<string, Grant>()
   const seconds = () => Math.floor(now() / 1000)
 
-  const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
+  let [unused, active] = [0, 0]
+  const seen = new WeakSet<Socket>()
+  const begin = (socket: Socket) => {
+    if (seen.has(socket)) return
+    seen.add(socket)
+    unused--
+  }
+  const server = createServer((request, response) => {
+    begin(request.socket)
+    active++
+    response.on('close', () => active--)
+    void serve(request, response).catch(() => response.destroy())
+  })
+  server.on('connection', socket => {
+    unused++
+    socket.on('close', () => begin(socket))
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -67,6 +85,7 @@ export async function startIdentityProvider(now: () => number): Promise<Identity
     urls: { corp: `${base}/corp`, ci: `${base}/ci`, bot: `${base}/bot` },
     accounts: {},
     isUp: true,
+    isBusy: () => unused + active > 0,
     authorize(url, subject) {
       const { searchParams } = new URL(url)
       const grant = { subject, groups: [], answered: now(), failed: Number.NEGATIVE_INFINITY, hasEnded: false }

@@ -39,8 +39,8 @@ export type EscalationServer = {
 const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 const retriesWithin = 60_000
 const sweepEvery = 60_000
-/** The server fetches the keys of issuers again after this time. */
-const keysAge = 300_000
+/** A request follows the response to another one within these turns of the event loop. */
+const calmTurns = 10
 
 /** Only one at a time, because it replaces the timers of the process. */
 export async function openEscalationServer(requiresUsers = false): Promise<EscalationServer> {
@@ -88,6 +88,15 @@ export async function openEscalationServer(requiresUsers = false): Promise<Escal
     }
   }
 
+  /** The server fetches the keys of issuers every few minutes. The next tick must not end these requests. */
+  async function fetched(): Promise<void> {
+    const isConnecting = () => process.getActiveResourcesInfo().includes('TCPConnectWrap')
+    for (let calm = 0; calm < calmTurns; ) {
+      await turn()
+      calm = isConnecting() || provider.isBusy() ? 0 : calm + 1
+    }
+  }
+
   return {
     apiServer,
     storage,
@@ -116,13 +125,11 @@ export async function openEscalationServer(requiresUsers = false): Promise<Escal
       time += seconds * 1000
       // A sweep that runs every minute would start for every minute before the first one ends.
       const first = Math.min(seconds * 1000, sweepEvery)
-      mock.timers.tick(first)
-      await settle()
-      if (seconds * 1000 > first) {
-        mock.timers.tick(seconds * 1000 - first)
+      for (const part of [first, seconds * 1000 - first].filter(one => one > 0)) {
+        mock.timers.tick(part)
         await settle()
+        await fetched()
       }
-      while (auth.keysAge() >= keysAge) await turn()
       for (const secret of secrets) await apiServer.prepare(`Bearer ${secret}`)
       await settle()
     },
