@@ -12,9 +12,12 @@ import { ClusterRole, ClusterRoleBinding } from '../../src/kinds/rbac.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
 import { checkWholeBound } from '../prove/escalation/check-permissions.ts'
 import { requestOf } from '../prove/escalation/encode.ts'
+import type { Stage } from '../prove/escalation/generator-context.ts'
 import { type KindInfo, kinds, type Obj, tokens, type Words } from '../prove/escalation/objects.ts'
 import { openProver, type Prover } from '../prove/escalation/prover.ts'
 import { runEscalation } from '../prove/escalation/run.ts'
+import { openChance } from '../prove/escalation/seeded-choices.ts'
+import { signIn } from '../prove/escalation/sign-in-steps.ts'
 import { type Before, families, type Outcome, type Step } from '../prove/escalation/step.ts'
 import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 
@@ -233,6 +236,47 @@ describe('a check fails when', () => {
     prover.canaries.planted(foreign, prover.model.get(kinds.SharedSecret, 'default', 's1')?.uid ?? '')
     await breaks('answers', { outcome: { answer: { code: 403, text: foreign } } })
     await breaks('answers', { outcome: { answer: { code: 200, text: `"${prover.server.adminKey}"` } } })
+  })
+
+  test('a machine creates a key, or a key claims to be a session or to depend on one', async () => {
+    const { internalClient } = prover.server.apiServer
+    const create = (name: string, spec: Json) =>
+      internalClient.create(OwnedAccessKey, '', { metadata: { name }, spec: { user: 'eve', ...(spec as object) } })
+    const at = { kind: kinds.OwnedAccessKey, name: 'k7', method: 'create' } as const
+    const made = { cause: 'request', outcome: { accepted: true } } as const
+    const allowed = { allowed: true, administers: false }
+    const { credential } = prover.lookBefore(stepBy('attacker', eve))
+    assert.ok(credential)
+    const machine = { ...allowed, credential: { ...credential, isMachine: true } }
+    await breaks('machines', { ...made, step: at, known: machine, tamper: () => create('k7', {}) })
+    const session = { ...at, name: 'k8' }
+    await breaks('sign-ins', { ...made, step: session, known: allowed, tamper: () => create('k8', { type: 'Login' }) })
+    const child = { ...at, name: 'k9' }
+    await breaks('sign-ins', { ...made, step: child, known: allowed, tamper: () => create('k9', { parent: 'k0' }) })
+  })
+
+  test('the model follows a sign-in: its groups, the keys created with it, and its end', async () => {
+    const { provider } = prover.server
+    provider.accounts['pia'] = { groups: ['dev'], isEnabled: true }
+    prover.accounts.add('pia')
+    const stage = { prover, chance: openChance('sign-in') } as unknown as Stage
+    const step = signIn({ ...stage, chance: { ...stage.chance, pick: list => list[0] as (typeof list)[number] } })
+    assert.ok(step)
+    await prover.signIn(step)
+    const session = [...prover.coalition].findLast(one => prover.credentials.of(one)?.login !== undefined) ?? ''
+    const key = { ...stepBy('attacker', session), kind: kinds.OwnedAccessKey, name: 'k4', method: 'create' } as const
+    const { shown = '' } = await prover.perform({ ...key, body: { metadata: { name: 'k4' }, spec: {} } })
+    const groups = () => prover.credentials.of(shown)?.principal.groups
+    assert.ok(groups()?.has('corp:dev'), 'the key has the groups of the sign-in')
+    provider.accounts['pia'] = { groups: [], isEnabled: true }
+    await prover.wait(700)
+    assert.ok(groups() && !groups()?.has('corp:dev'), 'the key lost the group')
+    provider.accounts['pia'] = { groups: [], isEnabled: false }
+    await prover.wait(700)
+    for (const secret of [session, shown]) {
+      assert.equal(prover.credentials.of(secret), undefined)
+      assert.equal(prover.server.decide(secret), undefined, 'the server suspended the sign-in')
+    }
   })
 
   test('a scoped key shares an object', async () => {

@@ -71,9 +71,15 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('admission/login-keys.ts', "throw refuse('a disabled session stays disabled; sign in again')", 'void 0'),
   ],
   'D64: sign out without ending the session': [
-    edit('auth/sessions/sessions.ts', 'sessionsOf(username) : own) await remove(one)', 'sessionsOf(username) : own) void one'),
+    edit(
+      'auth/sessions/sessions.ts',
+      'sessionsOf(username) : own) await remove(one)',
+      'sessionsOf(username) : own) void one',
+    ),
   ],
-  'D63: keys of a disabled User work': [edit('auth/authn/user-index.ts', 'if (user?.isDisabled) return', 'if (false) return')],
+  'D63: keys of a disabled User work': [
+    edit('auth/authn/user-index.ts', 'if (user?.isDisabled) return', 'if (false) return'),
+  ],
   'D63: tokens of issuers work for a disabled User': [
     edit('auth/authn/authenticate.ts', 'if (machine && users.isDisabled(machine.username)) throw', 'if (false) throw'),
   ],
@@ -81,7 +87,11 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('kinds/user.ts', "...(disabled && !isLeaving ? [] : [grant('spec.disabled', 'enabled')]),", ''),
   ],
   'D63: delete a disabled User without the gate': [
-    edit('admission/gate.ts', 'if (username === undefined) return undefined', 'if (username !== null) return undefined'),
+    edit(
+      'admission/gate.ts',
+      'if (username === undefined) return undefined',
+      'if (username !== null) return undefined',
+    ),
   ],
   'D65: link an account without the gate': [
     edit(
@@ -97,11 +107,13 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('api/caller.ts', 'issuer !== undefined || machine !== undefined', 'machine !== undefined'),
   ],
   'D67: ignore the scope of an issuer': [
-    edit('auth/jwt/machine-tokens.ts', '...(restricts(scope as Scope | undefined) ? { scope: scope as Scope } : {}),', ''),
+    edit(
+      'auth/jwt/machine-tokens.ts',
+      '...(restricts(scope as Scope | undefined) ? { scope: scope as Scope } : {}),',
+      '',
+    ),
   ],
-  'D67: rotate an exchanged key': [
-    edit('admission/check-credential.ts', '  checkExchangedKey(write)\n', ''),
-  ],
+  'D67: rotate an exchanged key': [edit('admission/check-credential.ts', '  checkExchangedKey(write)\n', '')],
   'E11: drop fields that nobody knows': [
     edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),
   ],

@@ -138,7 +138,10 @@ function giveKey(stage: Stage): Step | undefined {
 function switchUser(stage: Stage): Step | undefined {
   const { chance, prover } = stage
   const user = chance.any(inPool(prover.model.of(kinds.User)))
-  return user && stepOf(stage, { ...user, method: 'merge', body: { spec: { disabled: chance.is(0.4) } }, what: 'the disabled flag' })
+  return (
+    user &&
+    stepOf(stage, { ...user, method: 'merge', body: { spec: { disabled: chance.is(0.4) } }, what: 'the disabled flag' })
+  )
 }
 
 /** The User of an attacker, without which no key of theirs works. */
@@ -151,7 +154,13 @@ function welcome(stage: Stage): Step | undefined {
       return stepOf(stage, { ...user, method: 'merge', body: { spec: { disabled: false } }, what: 'the disabled flag' })
     const name = userObject(username)
     if (user || !server.requiresUsers || prover.model.get(kinds.User, '', name)) continue
-    return stepOf(stage, { kind: kinds.User, name, method: 'create', body: { metadata: { name }, spec: { username } }, what: 'creation' })
+    return stepOf(stage, {
+      kind: kinds.User,
+      name,
+      method: 'create',
+      body: { metadata: { name }, spec: { username } },
+      what: 'creation',
+    })
   }
   return undefined
 }

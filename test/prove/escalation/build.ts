@@ -226,8 +226,27 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   },
   sessions: {
     objects: async stage => {
+      const { chance, prover } = stage
+      const groups = ['corp:dev', 'corp:ops'].map(groupSubject)
+      await bind(stage, 'hat-corp', chance.pick(['r0', 'r1', 'r2']), chance.is(0.5) ? groups : groups.slice(1))
       const step = signIn(stage)
-      if (step) await stage.prover.signIn(step)
+      if (step) await prover.signIn(step)
+      const session = [...prover.credentials.secrets.keys()].find(
+        one => prover.credentials.of(one)?.login !== undefined,
+      )
+      if (session === undefined || prover.model.get(kinds.OwnedAccessKey, '', 'k2')) return
+      // A key that depends on the sign-in.
+      const at = {
+        kind: kinds.OwnedAccessKey,
+        namespace: '',
+        name: 'k2',
+        sub: '',
+        dryRun: false,
+        what: 'creation',
+      } as const
+      const body = { metadata: { name: 'k2' }, spec: {} }
+      const { shown } = await prover.perform({ actor: 'admin', secret: session, method: 'create', body, ...at })
+      if (shown && prover.coalition.has(session)) prover.give(shown)
     },
   },
   machines: {

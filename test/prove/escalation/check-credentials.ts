@@ -40,7 +40,8 @@ function checkSignIns({ signIns }: Prover, { step, before: { credential, adminis
     const [was, is] = [before?.object, after.object]
     if (isReadOnly && (powerOf(was) !== powerOf(is) || (was?.spec?.disabled && !is.spec?.disabled)))
       throw new Violation('sign-ins', `${step.what} changed key "${key.name}", which belongs to a sign-in`)
-    const isParent = !before && is.spec?.parent !== undefined && is.metadata.annotations?.[loginPin] === credential?.login
+    const isParent =
+      !before && credential?.login !== undefined && is.metadata.annotations?.[loginPin] === credential.login
     const field = serverFields.find(one => fieldOf(was, one) !== fieldOf(is, one))
     if (field !== undefined && !administers && !(field === 'parent' && isParent))
       throw new Violation('sign-ins', `${step.what} set ${field} of key "${key.name}"`)

@@ -28,7 +28,9 @@ import { Violation } from './violation.ts'
  */
 const ownAtoms = bitsOf(
   ({ verb, group, resource, sub, name }) =>
-    group === ours && name !== '' && (resource === 'ownedaccesskeys' || (resource === 'users' && verb === 'get' && !sub)),
+    group === ours &&
+    name !== '' &&
+    (resource === 'ownedaccesskeys' || (resource === 'users' && verb === 'get' && !sub)),
 )
 
 /**
@@ -61,15 +63,6 @@ function through({ coalition, credentials, rights }: Prover, index: number): str
   for (const secret of coalition) {
     const credential = credentials.of(secret)
     if (credential && hasBit(rights.bitsOf(credential.principal), index)) return holder(credential)
-  }
-  if (process.env['DEBUGX']) {
-    const p = arguments[0] as Prover
-    for (const a of p.accounts) {
-      const u = p.signIns.usernameOf(a)
-      const who = u && p.credentials.personOf(u, (p.server.provider.accounts[a]?.groups ?? []).map(g => `corp:${g}`))
-      console.error(a, u, who, who && hasBit(rights.bitsOf(who), index))
-    }
-    for (const o of p.model.objects.values()) if (/roles|bindings|teams|users$/.test(o.kind.plural) && !o.name.startsWith('platform') && !o.name.startsWith('access')) console.error(o.slot, JSON.stringify(o.object.rules ?? o.object.subjects ?? o.object.spec), JSON.stringify(o.object.roleRef ?? ''), JSON.stringify(o.object.metadata.annotations))
   }
   return 'a sign-in, impersonation or a role that they may take'
 }

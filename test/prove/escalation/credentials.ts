@@ -144,7 +144,10 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
   const tokenOf = (machine: Machine, end: number): Credential => ({
     key: undefined,
     what: `a token of issuer "${machine.issuer}"`,
-    principal: userWith(usernameOf(machine), new Set(['system:authenticated', issuerGroup(machine.issuer), ...groupsIn(machine)])),
+    principal: userWith(
+      usernameOf(machine),
+      new Set(['system:authenticated', issuerGroup(machine.issuer), ...groupsIn(machine)]),
+    ),
     scope: scopeOfIssuer(machine.issuer),
     end,
     newKeysEnd: Number.NEGATIVE_INFINITY,

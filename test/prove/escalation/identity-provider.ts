@@ -132,7 +132,9 @@ export async function startIdentityProvider(now: () => number): Promise<Identity
     const code = codes.get(form.get('code') ?? '')
     const old = form.get('refresh_token') ?? ''
     const grant = code?.grant ?? refreshTokens.get(old)
-    const challenge = createHash('sha256').update(form.get('code_verifier') ?? '').digest('base64url')
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url')
     if (!grant || (code && code.challenge !== challenge)) return { code: 400, body: { error: 'invalid_grant' } }
     if (!provider.isUp) {
       grant.failed = now()

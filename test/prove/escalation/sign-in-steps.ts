@@ -16,7 +16,7 @@ export function signInStep(stage: Stage): SignInStep | undefined {
   return chance.weighted<(stage: Stage) => SignInStep | undefined>([
     [people ? 8 : 0, signIn],
     [people ? 6 : 0, changeGroups],
-    [people ? 2 : 0, switchAccount],
+    [people ? 4 : 0, switchAccount],
     [people ? 2 : 0, switchProvider],
     [people ? 2 : 0, signOut],
     [people ? 1 : 0, endSessions],
@@ -88,7 +88,7 @@ function changeGroups({ chance, prover }: Stage): SignInStep {
 
 function switchAccount({ chance, prover }: Stage): SignInStep {
   const account = chance.pick(names.accounts)
-  const isEnabled = chance.is(0.7)
+  const isEnabled = chance.is(0.6)
   return outside(`the provider ${isEnabled ? 'enables' : 'disables'} account ${account}`, () => {
     Object.assign(prover.server.provider.accounts[account] ?? {}, { isEnabled })
   })
