@@ -6,7 +6,9 @@ import { bodyOf, visibleOf } from './encode.ts'
 import type { Stage } from './generator-context.ts'
 import { kinds, type Obj } from './objects.ts'
 import type { Method, Step } from './step.ts'
-import { names } from './universe.ts'
+import { atoms, hasBit, names, noBits } from './universe.ts'
+
+const links = atoms.flatMap(({ resource, sub }, index) => (resource === 'users' && sub === 'link' ? [index] : []))
 
 /** Writes a key that only the server may write. */
 export function touchSession(stage: Stage, actor: Actor): Step | undefined {
@@ -15,7 +17,8 @@ export function touchSession(stage: Stage, actor: Actor): Step | undefined {
   const all = model
     .of(kinds.OwnedAccessKey)
     .filter(one => (signIns.isSession(one) ? enabled.has('sessions') : signIns.exchanged.has(one.uid)))
-  const key = chance.any(all)
+  const own = all.filter(one => one.object.spec?.user === actor.principal?.username)
+  const key = chance.any(own.length && chance.is(0.8) ? own : all)
   if (!key) return undefined
   const danger = signIns.isSession(key) ? 'sessions' : 'machines'
   if (!enabled.has(danger)) return undefined
@@ -26,13 +29,15 @@ export function touchSession(stage: Stage, actor: Actor): Step | undefined {
   }
   if (chance.is(0.1)) return stepOf(stage, actor, { ...at, method: 'delete', what: 'deletion' })
   const visible = visibleOf(key.object)
-  const edit = chance.pick<(object: Obj) => Obj>([
-    object => ({ ...object, spec: { ...object.spec, disabled: !object.spec?.disabled } }),
+  const toggle = (object: Obj) => ({ ...object, spec: { ...object.spec, disabled: !object.spec?.disabled } })
+  const edits: readonly ((object: Obj) => Obj)[] = [
+    toggle,
     object => ({ ...object, spec: { ...object.spec, ttl: 864_000 } }),
     object => ({ ...object, spec: { ...object.spec, type: 'User' } }),
     object => ({ ...object, spec: { ...object.spec, groups: [chance.pick(names.groups)] } }),
     keyOfSignIn(stage),
-  ])
+  ]
+  const edit = key.object.spec?.disabled && chance.is(0.7) ? toggle : chance.pick(edits)
   const method = chance.pick<Method>(['update', 'merge', 'json', 'apply'])
   const body = bodyOf(method, visible, edit(visible), kinds.OwnedAccessKey)
   return stepOf(stage, actor, { ...at, method, body, what: 'a write' })
@@ -40,9 +45,10 @@ export function touchSession(stage: Stage, actor: Actor): Step | undefined {
 
 /** Lets an account sign in as a User. */
 export function link(stage: Stage, actor: Actor): Step | undefined {
-  const { chance, prover, enabled } = stage
+  const { chance, prover, enabled, holds = noBits() } = stage
   const user = chance.any(prover.model.of(kinds.User).filter(isInPool))
-  if (!user || !enabled.has('users')) return undefined
+  const mayLink = links.some(index => hasBit(holds, index))
+  if (!user || !enabled.has('users') || (!mayLink && chance.is(0.8))) return undefined
   const own = [...prover.accounts]
   const subject = chance.pick(own.length && chance.is(0.7) ? own : names.accounts)
   const body = { kind: 'UserLink', spec: { provider: 'corp', subject } }

@@ -31,11 +31,12 @@ export function attack(stage: Stage): Step | undefined {
     [50, change],
     [16, create],
     [7, remove],
+    [enabled.has('users') ? 2 : 0, removeUser],
     [7, rotate],
     [9, makeKey],
     [enabled.has('token-overlap') ? 6 : 1, mint],
     [8, read],
-    [enabled.has('users') ? 4 : 0, link],
+    [enabled.has('users') ? 7 : 0, link],
     [enabled.has('sessions') || enabled.has('machines') ? 6 : 0, touchSession],
   ])
   return make({ ...stage, holds: bitsOf(stage, actor) }, actor)
@@ -109,6 +110,14 @@ function create(stage: Stage, actor: Actor): Step | undefined {
 function withoutSharing(object: Obj): Obj {
   const { owner: _, access: __, ...spec } = object.spec ?? {}
   return { ...object, spec }
+}
+
+/** The person of a deleted User can sign in again. */
+function removeUser(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover } = stage
+  const user = chance.any(prover.model.of(kinds.User).filter(one => isInPool(one) && one.object.spec?.disabled))
+  const at = { kind: kinds.User, name: user?.name ?? '' }
+  return user && stepOf(stage, actor, { ...at, method: 'delete', what: 'deletion', ...tagged(actor, 'users') })
 }
 
 function remove(stage: Stage, actor: Actor): Step | undefined {

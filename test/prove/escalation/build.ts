@@ -4,7 +4,7 @@ import { accessEntry, draft, groupSubject, owner, scope, smallRule, subject, use
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
-import { issue, openAccounts, signIn } from './sign-in-steps.ts'
+import { exchange, issue, openAccounts, signIn } from './sign-in-steps.ts'
 import type { Family } from './step.ts'
 import { administrator, names, userObject } from './universe.ts'
 
@@ -204,7 +204,8 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       const { chance, prover } = stage
       const team = chance.pick(names.teams)
       await bind(stage, 'hat-team', chance.pick(['r0', 'r1', 'r2']), [groupSubject(`platform:team:${team}`)])
-      if (prover.model.get(kinds.Team, '', team)) await hand(stage, 'k4', { team })
+      const isFree = prover.model.get(kinds.OwnedAccessKey, '', 'k4') === undefined
+      if (isFree && prover.model.get(kinds.Team, '', team)) await hand(stage, 'k4', { team })
       if (prover.model.get(kinds.SharedSecret, 'default', 's0')) return
       const access = [{ verbs: ['get'], teams: [team] }]
       const spec = { owner: { user }, data: prover.canaries.make(), access }
@@ -223,6 +224,20 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       rule([...author, ...(chance.is(0.5) ? ['delete'] : [])], ours, 'users'),
       ...(chance.is(0.5) ? [rule(['create'], ours, 'users/link')] : []),
     ],
+    /** A disabled user with more permissions, whose account the attackers have. */
+    objects: async stage => {
+      const { attackers, prover, chance } = stage
+      const account = names.accounts.find(one => !attackers.includes(`corp:${one}`))
+      if (account === undefined) return
+      prover.accounts.add(account)
+      const username = `corp:${account}`
+      const at = { kind: kinds.User, namespace: '', name: userObject(username), sub: '', dryRun: false } as const
+      const admin = { actor: 'admin', secret: prover.server.adminKey, what: 'the disabled flag' } as const
+      const disabled = { disabled: true }
+      if (!prover.model.get(kinds.User, '', at.name)) await make(stage, kinds.User, '', at.name, { spec: { username } })
+      await prover.perform({ ...admin, ...at, method: 'merge', body: { spec: disabled } })
+      await bind(stage, 'hat-leaver', chance.pick(['r0', 'r1', 'r2', 'platform-viewer']), [userSubject(username)])
+    },
   },
   sessions: {
     objects: async stage => {
@@ -251,8 +266,14 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   },
   machines: {
     objects: async stage => {
-      const step = issue(stage)
-      if (step) await stage.prover.signIn(step)
+      const { prover, chance } = stage
+      for (const next of [issue, exchange]) {
+        const step = next(stage)
+        if (step) await prover.signIn(step)
+      }
+      // Its user may disable and delete an exchanged key, and nothing else.
+      const isFree = prover.model.get(kinds.OwnedAccessKey, '', 'k4') === undefined
+      if (isFree && chance.is(0.6)) await hand(stage, 'k4', { user: 'bot:job' })
     },
   },
   'secret-names': {

@@ -30,9 +30,14 @@ export function signInStep(stage: Stage): SignInStep | undefined {
 /** Live sessions and tokens, because each is checked after every change. */
 const [mostSessions, mostTokens] = [5, 4]
 const accountGroups = ['dev', 'ops']
+/** Seconds after which the server asks the provider again. */
+const refreshes = 700
 
 /** The attackers are these users. Each account has groups and is enabled. */
-export function openAccounts({ prover, chance, attackers }: Stage): void {
+export function openAccounts({ prover, chance, attackers, prepared }: Stage): void {
+  // An account that can sign in as another user only after a link.
+  prover.server.provider.accounts['rex'] = { groups: [], isEnabled: true }
+  if (prepared.has('users')) prover.accounts.add('rex')
   for (const account of names.accounts) {
     prover.server.provider.accounts[account] = { groups: chance.some(accountGroups, 2), isEnabled: true }
     if (attackers.includes(`corp:${account}`)) prover.accounts.add(account)
@@ -46,7 +51,8 @@ export function signIn({ chance, prover }: Stage): SignInStep | undefined {
     return key !== undefined && signIns.isSession(key)
   })
   if (sessions.length >= mostSessions) return undefined
-  const account = chance.pick(accounts.size && chance.is(0.7) ? [...accounts] : names.accounts)
+  const own = [...accounts].filter(one => one !== 'rex' || signIns.accountOf(one)?.isLinkable === false)
+  const account = chance.pick(own.length && chance.is(0.7) ? own : names.accounts)
   // With auth.requireUsers, the new User makes the existing keys of the person valid.
   const isExpected = !server.requiresUsers || signIns.userOf(signIns.usernameOf(account) ?? '') !== undefined
   return {
@@ -78,18 +84,34 @@ const outside = (what: string, change: () => void): SignInStep => ({
   run: async () => void change(),
 })
 
-function changeGroups({ chance, prover }: Stage): SignInStep {
+/** The same, and sometimes so much later that the server asks the provider again. */
+function outsideAndLater({ chance, prover }: Stage, what: string, change: () => void): SignInStep {
+  if (chance.is(0.6)) return outside(what, change)
+  const { server, credentials } = prover
+  return {
+    ...outside(`${what}, and the clock moves by ${refreshes} s`, change),
+    async run() {
+      change()
+      await server.advance(refreshes, credentials.all())
+      return undefined
+    },
+  }
+}
+
+function changeGroups(stage: Stage): SignInStep {
+  const { chance, prover } = stage
   const account = chance.pick(names.accounts)
   const groups = chance.some(accountGroups, 2)
-  return outside(`the provider gives account ${account} the groups [${groups}]`, () => {
+  return outsideAndLater(stage, `the provider gives account ${account} the groups [${groups}]`, () => {
     Object.assign(prover.server.provider.accounts[account] ?? {}, { groups })
   })
 }
 
-function switchAccount({ chance, prover }: Stage): SignInStep {
+function switchAccount(stage: Stage): SignInStep {
+  const { chance, prover } = stage
   const account = chance.pick(names.accounts)
   const isEnabled = chance.is(0.6)
-  return outside(`the provider ${isEnabled ? 'enables' : 'disables'} account ${account}`, () => {
+  return outsideAndLater(stage, `the provider ${isEnabled ? 'enables' : 'disables'} account ${account}`, () => {
     Object.assign(prover.server.provider.accounts[account] ?? {}, { isEnabled })
   })
 }
@@ -146,7 +168,7 @@ export function issue({ chance, prover, attackers, prepared }: Stage): SignInSte
   const { signIns, credentials, server } = prover
   const live = [...signIns.machines.keys()].filter(one => credentials.endOf(one) !== undefined)
   if (live.length >= mostTokens) return undefined
-  const issuer = chance.pick(['ci', 'bot'] as const)
+  const issuer = chance.pick(['ci', 'bot', 'bot'] as const)
   const lifetime = chance.pick([300, 3600])
   const machine: Machine = {
     issuer,
@@ -171,7 +193,7 @@ export function issue({ chance, prover, attackers, prepared }: Stage): SignInSte
   }
 }
 
-function exchange({ chance, prover }: Stage): SignInStep | undefined {
+export function exchange({ chance, prover }: Stage): SignInStep | undefined {
   const { signIns, credentials, coalition } = prover
   const token = chance.any([...signIns.machines.keys()])
   const machine = signIns.machines.get(token ?? '')
