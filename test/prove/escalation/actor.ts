@@ -19,7 +19,9 @@ export function chooseActor({ chance, prover, enabled }: Stage): Actor | undefin
   const { coalition, credentials, rights } = prover
   const alive = [...coalition].filter(one => credentials.endOf(one) !== undefined)
   // Sometimes tries a secret that no longer works.
-  const secret = chance.is(0.97) ? chance.any(alive) : chance.any([...coalition])
+  const machines = enabled.has('machines') ? alive.filter(one => credentials.of(one)?.isMachine) : []
+  const some = machines.length && chance.is(0.2) ? machines : alive
+  const secret = chance.is(0.97) ? chance.any(some) : chance.any([...coalition])
   if (secret === undefined) return undefined
   const credential = credentials.of(secret)
   const plain = { secret, credential, principal: credential?.principal }

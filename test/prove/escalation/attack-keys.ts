@@ -41,16 +41,19 @@ function dangerOfRotation(actor: Actor, { object: { spec = {} } }: Known): Famil
   return isBounded(actor) ? 'lifetime' : 'token-overlap'
 }
 
-/** Maximum number of the attackers' secrets, because each is checked after every change. */
+/** Maximum number of the attackers' secrets that work, because each is checked after every change. */
 const mostSecrets = 14
 
 export function makeKey(stage: Stage, actor: Actor): Step | undefined {
   const { chance, prover, enabled } = stage
   const name = names.keys.find(one => !prover.model.get(kinds.OwnedAccessKey, '', one))
-  if (name === undefined || prover.coalition.size >= mostSecrets) return undefined
+  const live = [...prover.coalition].filter(one => prover.credentials.endOf(one) !== undefined)
+  if (name === undefined || live.length >= mostSecrets) return undefined
   if (isBounded(actor) && !actor.credential?.isMachine && !enabled.has('lifetime')) return undefined
   const isTypo = enabled.has('typos') && chance.is(0.3)
-  const plain = { metadata: { name }, spec: chance.is(0.5) ? keySpec(stage) : {} }
+  // Otherwise the short life of its own credential would be the reason of a refusal.
+  const life = actor.credential?.isMachine ? { ttl: 60 } : {}
+  const plain = { metadata: { name }, spec: { ...(chance.is(0.5) ? keySpec(stage) : {}), ...life } }
   const isClaim = !isTypo && enabled.has('sessions') && chance.is(0.15)
   const body = isTypo ? chance.pick(typos)(plain) : isClaim ? keyOfSignIn(stage)(plain) : plain
   const danger = actor.as ? 'impersonation' : dangerOfKey(actor, isTypo, isClaim)
