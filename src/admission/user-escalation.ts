@@ -27,6 +27,13 @@ export function disabledUser(grants: readonly Grant[]): string | undefined {
   return ofUser.some(({ field }) => field === 'spec.disabled') ? undefined : ofUser[0]?.user
 }
 
+/** Members may get their team and its permissions (D26). */
+const membership = (name: string): Shared => ({
+  verbs: ['get'],
+  subresources: ['permissions'],
+  target: { group: 'management.platform.sh', resource: 'teams', namespace: '', name },
+})
+
 export async function checkUserPower(
   dependencies: UserDependencies,
   check: GatedWrite,
@@ -39,6 +46,7 @@ export async function checkUserPower(
   for (const { rules, namespace, role } of bound)
     await refuseMissing(dependencies, check, { rules, namespace, source: roleTarget(role) })
   for (const team of teams) await checkTeamPower(dependencies, check, team)
+  await checkShared(dependencies, check, { who: `user "${username}"`, shared: teams.map(membership) })
   // Callers have what their own username holds. A scoped key does not get here.
   if (caller.identity === 'User' && caller.username === username) return
   await checkShared(dependencies, check, { who: `user "${username}"`, shared: await sharedWithUser(username) })

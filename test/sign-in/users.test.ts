@@ -152,6 +152,8 @@ suite('users', () => {
               spec: { users: ['member'], clusterRoles: [{ name: 'platform-admin' }] },
             }),
           ),
+        // Members may get their team, and its permissions.
+        viewer: () => must(admin.ask('POST', teams, { metadata: { name: 'seen' }, spec: { users: ['viewer'] } })),
         owner: () =>
           must(admin.ask('POST', secrets(), { metadata: { name: 'owned' }, spec: { owner: { user: 'owner' } } })),
         reader: () =>

@@ -86,7 +86,7 @@ export function reachOf(reaching: Reaching, { secrets, accounts }: Means): Bits 
         take(credentials.principalOf(name, ['system:authenticated', ...asGroups]), scope)
       }
     }
-    // The server knows the groups of a person only while they are signed in. Whoever may enable or link the User gives them back.
+    // The server knows the groups of a person only while they are signed in. Callers who may enable or link the User give them back.
     for (const account of accounts) {
       const { user, isLinkable } = signIns.accountOf(account) ?? {}
       const ways = [...(isLinkable ? links : []), ...atomsOn('users', '', user?.name ?? '').indexes]
