@@ -16,7 +16,7 @@ export function touchSession(stage: Stage, actor: Actor): Step | undefined {
   const { model, signIns } = prover
   const all = model
     .of(kinds.OwnedAccessKey)
-    .filter(one => (signIns.isSession(one) ? enabled.has('sessions') : signIns.exchanged.has(one.uid)))
+    .filter(one => (chance.is(0.5) ? signIns.isSession(one) : signIns.exchanged.has(one.uid)))
   const own = all.filter(one => one.object.spec?.user === actor.principal?.username)
   const key = chance.any(own.length && chance.is(0.8) ? own : all)
   if (!key) return undefined

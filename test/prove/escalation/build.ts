@@ -242,8 +242,11 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   sessions: {
     objects: async stage => {
       const { chance, prover } = stage
-      const groups = ['corp:dev', 'corp:ops'].map(groupSubject)
-      await bind(stage, 'hat-corp', chance.pick(['r0', 'r1', 'r2']), chance.is(0.5) ? groups : groups.slice(1))
+      for (const account of names.accounts)
+        Object.assign(prover.server.provider.accounts[account] ?? {}, { groups: ['dev', 'ops'] })
+      const rules = [rule(author, ours, chance.pick(['sharedsecrets', 'projectsecrets', 'teams']))]
+      await make(stage, kinds.ClusterRole, '', 'crown-corp', { rules })
+      await bind(stage, 'hat-corp', 'crown-corp', [groupSubject(chance.pick(['corp:dev', 'corp:ops']))])
       const step = signIn(stage)
       if (step) await prover.signIn(step)
       const session = [...prover.credentials.secrets.keys()].find(
