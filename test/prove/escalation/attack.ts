@@ -35,7 +35,7 @@ export function attack(stage: Stage): Step | undefined {
     [7, rotate],
     [9, makeKey],
     [enabled.has('token-overlap') ? 6 : 1, mint],
-    [8, read],
+    [11, read],
     [enabled.has('users') ? 7 : 0, link],
     [enabled.has('sessions') || enabled.has('machines') ? 6 : 0, touchSession],
   ])
