@@ -24,7 +24,7 @@ export function openDirectSignIn(file: string, now: () => number) {
     /** For `signIn` of the API server. */
     open(parts: SignInParts): OpenedSignIn {
       people = openPeople({ providers, metrics, log, now }, parts)
-      machines = openMachines({ signIn, states: people.states, log, now }, parts)
+      machines = openMachines({ signIn, states: people.states, log, now, maxKeyTTL: 0 }, parts)
       const { states, checks } = people
       const { tokens, stop } = machines
       return {
@@ -43,7 +43,8 @@ export function openDirectSignIn(file: string, now: () => number) {
       await machines.follow(apiServer.write)
       const cookie = cookieNameOf(apiServer)
       const { sealer } = apiServer
-      const parts = { people, exchangeToken: machines.exchange, apiServer, sealer, providers }
+      const certificate = () => undefined
+      const parts = { people, exchangeToken: machines.exchange, apiServer, sealer, providers, certificate }
       return { cookie, pages: openPages({ ...parts, ...limits, metrics, log, now }, cookie) }
     },
     stop: signIn.stop,
