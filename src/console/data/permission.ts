@@ -74,5 +74,5 @@ export const attributesOf = ({ verb, kind, namespace, name, subresource }: Actio
   ...(name ? { name } : {}),
 })
 
-export const needOf = ({ verb, kind, subresource }: Action): string =>
+const needOf = ({ verb, kind, subresource }: Action): string =>
   `${verb} on ${kind.plural}${subresource ? `/${subresource}` : ''}`

@@ -30,7 +30,7 @@ export type Rows = {
 }
 
 /** More rows are not sorted in the browser, and not kept. */
-export const maxRows = 10_000
+const maxRows = 10_000
 const pageSize = 500
 const pollEvery = 15_000
 /** Milliseconds to wait for a watch before the list is read without one. */
@@ -189,7 +189,7 @@ export async function countOf(kind: Kind): Promise<number> {
   return items.length + remainingItemCount
 }
 
-export function rowOf(object: Resource): Row {
+function rowOf(object: Resource): Row {
   const {
     name = '',
     namespace = '',

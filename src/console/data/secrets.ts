@@ -34,7 +34,7 @@ function decode(base64: string): string {
   }
 }
 
-export const encode = (value: string): string => new TextEncoder().encode(value).toBase64()
+const encode = (value: string): string => new TextEncoder().encode(value).toBase64()
 export const sizeOf = (value: string): number => new TextEncoder().encode(value).length
 
 export type Version = {
