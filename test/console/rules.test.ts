@@ -122,7 +122,7 @@ else
       await page.keyboard.press('Enter')
       await page.getByRole('dialog', { name: 'Needs delete on teams.' }).waitFor()
       await page.getByRole('link', { name: 'Explain' }).click()
-      await page.getByRole('heading', { name: 'May ada delete teams looked-at?' }).waitFor()
+      await page.getByRole('heading', { name: 'May ada delete team looked-at?' }).waitFor()
       await page.getByText('No', { exact: true }).waitFor()
       await page.context().close()
     })

@@ -28,14 +28,22 @@ export type AuditEvent = {
 export const auditFields = ['user', 'verb', 'resource', 'namespace', 'name', 'uid', 'code', 'from', 'to'] as const
 export type AuditQuery = { readonly [field in (typeof auditFields)[number]]?: string }
 
+/** A search without a verb shows changes only, unless reads are wanted: lists read all day. */
+const reads = ['get', 'list', 'watch']
+
 export type AuditPage = { readonly events: readonly AuditEvent[]; readonly next: string | undefined }
 
 const pageSize = 100
 /** A page can be short although older events match: the server limits the work of one request. */
 const maxEmptyPages = 50
 
-export async function searchAudit(query: AuditQuery, from?: string): Promise<AuditPage> {
-  const selector = auditFields.flatMap(field => (query[field] ? [`${field}=${query[field]}`] : [])).join(',')
+type SearchOptions = { readonly from?: string | undefined; readonly withReads?: boolean }
+
+export async function searchAudit(query: AuditQuery, options: SearchOptions = {}): Promise<AuditPage> {
+  const { from, withReads = true } = options
+  const asked = auditFields.flatMap(field => (query[field] ? [`${field}=${query[field]}`] : []))
+  const hidden = withReads || query.verb ? [] : reads.map(verb => `verb!=${verb}`)
+  const selector = [...asked, ...hidden].join(',')
   const events: AuditEvent[] = []
   let next = from
   for (let pages = 0; pages < maxEmptyPages; pages++) {

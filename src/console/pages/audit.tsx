@@ -27,11 +27,14 @@ const labels: { readonly [field in (typeof auditFields)[number]]: readonly [labe
 const pollEvery = 5000
 
 export function AuditPage() {
-  const query = pick(useSearch({ strict: false }) as AuditQuery)
+  const search = useSearch({ strict: false }) as AuditQuery & { readonly reads?: boolean }
+  const query = pick(search)
+  const withReads = search.reads === true
+  const navigate = useNavigate()
   const [isLive, setLive] = useState(true)
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } = useInfiniteQuery({
-    queryKey: ['audit', query],
-    queryFn: ({ pageParam }) => searchAudit(query, pageParam),
+    queryKey: ['audit', query, withReads],
+    queryFn: ({ pageParam }) => searchAudit(query, { from: pageParam, withReads }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
     refetchInterval: ({ state }) => (isLive && (state.data?.pages.length ?? 1) === 1 ? pollEvery : false),
@@ -47,6 +50,19 @@ export function AuditPage() {
         <label>
           <input type="checkbox" checked={isLive} onChange={event => setLive(event.currentTarget.checked)} /> Show new
           events
+        </label>
+        <label>
+          <input
+            type="checkbox"
+            checked={withReads}
+            onChange={event =>
+              void navigate({
+                to: '/audit',
+                search: { ...query, ...(event.currentTarget.checked ? { reads: true } : {}) },
+              })
+            }
+          />{' '}
+          Show reads
         </label>
         <span role="status">{data && `${count(events.length)} events${hasNextPage ? ', more exist' : ''}`}</span>
       </div>

@@ -17,6 +17,7 @@ import style from './why.module.css'
 type Search = Partial<Attributes> & { readonly user?: string; readonly who?: boolean }
 
 const resources = kinds.filter(({ served }) => served).map(({ plural, group }) => ({ plural, group }))
+const singularOf = (plural = '') => kinds.find(kind => kind.plural === plural)?.singular ?? plural
 const verbs = [
   'get',
   'list',
@@ -39,11 +40,9 @@ export function WhyPage() {
   const subject = user || session.user
   const isAsked = verb !== undefined && resource !== undefined
   const target = [search.namespace, search.name].filter(Boolean).join('/')
-  const title = !isAsked
-    ? text.whyPage
-    : who
-      ? `Who can ${verb} ${resource} ${target}?`
-      : `May ${subject} ${verb} ${resource} ${target}?`
+  const what =
+    `${search.name ? singularOf(resource) : resource}${search.subresource ? `/${search.subresource}` : ''} ${target}`.trim()
+  const title = !isAsked ? text.whyPage : who ? `Who can ${verb} ${what}?` : `May ${subject} ${verb} ${what}?`
   return (
     <Page title={title} sub="Asked through the same evaluator that answers requests.">
       <Question key={JSON.stringify(search)} search={search} />
