@@ -20,7 +20,16 @@ const installed = join(place, 'node_modules/platform-plane')
 before(async () => {
   const copy = join(work, 'copy')
   mkdirSync(copy)
-  for (const name of ['src', 'bin', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'README.md', 'LICENSE'])
+  for (const name of [
+    'src',
+    'bin',
+    'build',
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'README.md',
+    'LICENSE',
+  ])
     cpSync(join(root, name), join(copy, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
   const packed = await home.by(['npm', 'pack', '--silent'], { cwd: copy, timeout: 120_000 })
@@ -39,7 +48,14 @@ after(() => home.close())
 
 test('it contains the built program, its types and no sources or tests', () => {
   const files = readdirSync(installed, { recursive: true, encoding: 'utf8' })
-  for (const wanted of ['bin/platform.js', 'dist/cmd/platform.js', 'dist/client/library.d.ts', 'LICENSE', 'README.md'])
+  for (const wanted of [
+    'bin/platform.js',
+    'dist/cmd/platform.js',
+    'dist/client/library.d.ts',
+    'dist/console/index.html',
+    'LICENSE',
+    'README.md',
+  ])
     assert.ok(files.includes(wanted), wanted)
   assert.deepEqual(
     files.filter(name => /^(src|test)\b|\.test\.|(?<!\.d)\.ts$/.test(name)),
@@ -76,6 +92,7 @@ test('the server starts, the command line signs in to it, and the client library
       env: { ...env, PLATFORM_SERVER: https, PLATFORM_CA_FILE: join(work, 'data/ca.crt') },
     })
     assert.equal(who.stdout, 'admin\n', who.stderr)
+    assert.match(await (await fetch(`${http}/console/`)).text(), /<div id="console">/)
     writeFileSync(
       join(place, 'mine.ts'),
       `import { connect } from 'platform-plane/client'
