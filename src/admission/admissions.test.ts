@@ -10,7 +10,7 @@ import { type AdmissionDependencies, admissionsFor } from './admissions.ts'
 const admissions = admissionsFor({} as AdmissionDependencies)
 
 for (const kind of kinds) {
-  const { answer, collect, admit, companions, subresources = {} } = admissions.get(kind) ?? {}
+  const { answer, collect, list, watch, admit, companions, subresources = {} } = admissions.get(kind) ?? {}
 
   test(`${kind.kind}: every declared subresource has a handler, and every handler is declared`, () => {
     assert.deepEqual(Object.keys(subresources), Object.keys(kind.subresources))
@@ -18,7 +18,9 @@ for (const kind of kinds) {
 
   test(`${kind.kind}: ${kind.stored ? 'is stored and read from the store' : 'responds to the verbs that it serves'}`, () => {
     assert.equal(answer !== undefined, !kind.stored && kind.verbs.includes('create'))
-    assert.equal(collect !== undefined, !kind.stored && kind.verbs.includes('list'))
+    const lists = [collect, list].filter(Boolean).length
+    assert.equal(lists, !kind.stored && kind.verbs.includes('list') ? 1 : 0)
+    assert.equal(watch !== undefined, !kind.stored && kind.verbs.includes('watch'))
     if (!kind.stored) assert.deepEqual([admit, companions], [undefined, undefined])
   })
 }
