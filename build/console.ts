@@ -22,7 +22,8 @@ async function bundle(): Promise<void> {
     root: join(root, 'src/console'),
     base: './',
     logLevel: 'warn',
-    plugins: [react()],
+    plugins: [react({ jsxImportSource: '#jsx' })],
+    resolve: { alias: { '#jsx/jsx-runtime': join(root, 'src/console/ui/jsx-runtime.ts') } },
     build: {
       outDir: target,
       emptyOutDir: true,

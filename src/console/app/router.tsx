@@ -109,6 +109,12 @@ const tree = root.addChildren([
 export const router = createRouter({
   routeTree: tree,
   basepath: basePath,
+  // Every parameter is a string. The default reads JSON, so a link could pass any value to a page.
+  parseSearch: search => Object.fromEntries(new URLSearchParams(search)),
+  stringifySearch: search => {
+    const filled = Object.entries(search).filter(([, value]) => value !== undefined)
+    return filled.length ? `?${new URLSearchParams(filled as [string, string][])}` : ''
+  },
   defaultPreload: false,
   scrollRestoration: true,
 })

@@ -3,7 +3,15 @@
 import type { Kind } from '../../api/kind.ts'
 import type { Ref } from '../../api/object.ts'
 
-const quoted = (word: string) => (/^[\w.,:=@/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
+const invisible = /[\p{Cc}\p{Cf}]/gu
+const code = (character: string) => `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`
+
+/** One word of a shell. Invisible characters are escaped, so that a copied command is what it looks like. */
+function quoted(word: string): string {
+  if (/^[\w.,:=@/-]+$/.test(word)) return word
+  if (word.search(invisible) === -1) return `'${word.replaceAll("'", "'\\''")}'`
+  return `$'${word.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replace(invisible, code)}'`
+}
 
 type Listed = { readonly namespace?: string | undefined; readonly labelSelector?: string }
 

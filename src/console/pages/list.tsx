@@ -157,5 +157,5 @@ function Cell({ name, type, value }: { name: string; type: string; value: Json }
     ) : (
       <span aria-hidden>–</span>
     )
-  return String(value)
+  return <>{String(value)}</>
 }

@@ -25,7 +25,7 @@ export function WhoCanRead({ kind, at }: At) {
       {data && (
         <Facts of={(data.status.who ?? []).map(whoOf).map(({ who, by }) => [who, by && `through ${by}`] as const)} />
       )}
-      <Link to="/access/why" search={{ ...attributes, who: true }}>
+      <Link to="/access/why" search={{ ...attributes, who: 'true' }}>
         {text.explain}
       </Link>
     </Card>

@@ -14,7 +14,7 @@ import { Card, Columns, Command, ErrorState, Facts, Loading, Note, Page, Pill } 
 import { whoOf } from './who.ts'
 import style from './why.module.css'
 
-type Search = Partial<Attributes> & { readonly user?: string; readonly who?: boolean }
+type Search = Partial<Attributes> & { readonly user?: string; readonly who?: string }
 
 const resources = kinds.filter(({ served }) => served).map(({ plural, group }) => ({ plural, group }))
 const singularOf = (plural = '') => kinds.find(kind => kind.plural === plural)?.singular ?? plural
@@ -35,7 +35,8 @@ const verbs = [
 
 export function WhyPage() {
   const search = useSearch({ strict: false }) as Search
-  const { verb, resource, who = false, user } = search
+  const { verb, resource, user } = search
+  const who = search.who === 'true'
   const session = useSession()
   const subject = user || session.user
   const isAsked = verb !== undefined && resource !== undefined
@@ -47,7 +48,7 @@ export function WhyPage() {
     <Page title={title} sub="Asked through the same evaluator that answers requests.">
       <Question key={JSON.stringify(search)} search={search} />
       {isAsked && (who ? <WhoAnswer search={search} /> : <WhyAnswer search={search} />)}
-      {isAsked && <Command>{whyCommand(search)}</Command>}
+      {isAsked && <Command>{whyCommand({ ...search, who })}</Command>}
     </Page>
   )
 }
@@ -71,13 +72,13 @@ function Question({ search }: { search: Search }) {
       search: {
         ...filled,
         ...(search.subresource ? { subresource: search.subresource } : {}),
-        ...(who ? { who: true } : user ? { user } : {}),
+        ...(who ? { who: 'true' } : user ? { user } : {}),
       },
     })
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    ask(search.who ?? false)
+    ask(search.who === 'true')
   }
   return (
     <form className={style.form} onSubmit={submit}>
@@ -119,7 +120,7 @@ function useExplanation(search: Search) {
   return useQuery({
     queryKey: ['why', search],
     queryFn: () =>
-      explain(attributes(search), search.who ? { whoCan: true } : search.user ? { user: search.user } : {}),
+      explain(attributes(search), search.who === 'true' ? { whoCan: true } : search.user ? { user: search.user } : {}),
   })
 }
 
