@@ -126,7 +126,7 @@ const problemsInPage = `(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   const range = document.createRange()
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (node.parentElement.closest('textarea, .cm-editor, style')) continue
+    if (node.parentElement.closest('textarea, style')) continue
     for (const { index, 0: word } of node.data.matchAll(/[A-Za-z]{2,}/g)) {
       const at = offset => { range.setStart(node, offset); range.setEnd(node, offset + 1); return range.getBoundingClientRect() }
       const [first, last] = [at(index), at(index + word.length - 1)]

@@ -97,7 +97,8 @@ else
       await other.page.getByRole('menu').waitFor()
       await assertOnlyText(other.page, 'menu')
       await other.page.goto(`${stage.url}teams`)
-      await other.page.locator('button[aria-disabled=true]', { hasText: 'Create team' }).click()
+      await other.page.locator('button[aria-disabled=true]', { hasText: 'Create team' }).focus()
+      await other.page.keyboard.press('Enter')
       await other.page.getByRole('dialog').waitFor()
       await assertOnlyText(other.page, 'denial')
       assert.deepEqual(other.strays, [])
@@ -154,13 +155,12 @@ else
         'patches',
         'signed-in-not',
       ]
-      const values = [value, '123', 'true', 'null', '%7B%22a%22%3A1%7D', '%5B1%5D', '__proto__', '%E0%A4%A']
+      const values = [value, '123', '%7B%22a%22%3A1%7D', '%E0%A4%A']
       for (const path of pages)
         for (const one of values)
           await visit(`${path}?${names.map(name => `${name}=${one}`).join('&')}&__proto__=x#${one}`)
-      for (const path of ['teams', 'kinds', 'access', 'ns', 'projects', ''])
-        for (const one of [value, '__proto__', 'constructor', '%E0%A4%A', '%252e%252e', '..%2f..%2fx', '%00'])
-          await visit(`${path}/${one}`)
+      for (const path of ['teams', 'kinds', 'ns/default/secrets', ''])
+        for (const one of [value, '__proto__', 'constructor', '%E0%A4%A', '..%2f..%2fx']) await visit(`${path}/${one}`)
     })
 
     test('the palette', async () => {

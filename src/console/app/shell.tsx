@@ -183,7 +183,7 @@ function Me() {
 function Crumbs({ pathname }: { pathname: string }) {
   const place = allPlaces.find(({ to }) => to !== '/' && belongsTo(pathname, to))
   const group = navigation.find(({ places }) => places.some(({ to }) => to === place?.to))
-  const parts = decodeURIComponent(pathname).split('/').filter(Boolean)
+  const parts = pathname.split('/').filter(Boolean).map(decoded)
   const name = place && pathname !== place.to ? nameIn(parts, place.to) : undefined
   return (
     <div className={style.crumbs}>
@@ -197,6 +197,15 @@ function Crumbs({ pathname }: { pathname: string }) {
       )}
     </div>
   )
+}
+
+/** An address that somebody typed can have an invalid escape. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }
 
 /** What comes after the list: a name, or `namespace / name`. */

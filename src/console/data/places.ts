@@ -40,13 +40,14 @@ export const listPath = (kind: Kind): string =>
   addresses[kind.id] ?? `${isRbac(kind) ? '/access' : '/kinds'}/${kind.plural}`
 
 export function objectPath(kind: Kind, { namespace, name }: Ref, tab = ''): string {
+  const inside = encodeURIComponent(namespace)
   const end = `${encodeURIComponent(name)}${tab ? `/${tab}` : ''}`
-  if (kind.id === 'sharedsecrets.management.platform.sh') return `/ns/${namespace}/secrets/${end}`
+  if (kind.id === 'sharedsecrets.management.platform.sh') return `/ns/${inside}/secrets/${end}`
   if (kind.id === 'projectsecrets.management.platform.sh')
     return namespace.startsWith(projectPrefix)
-      ? `/projects/${namespace.slice(projectPrefix.length)}/secrets/${end}`
-      : `/ns/${namespace}/project-secrets/${end}`
-  return kind.namespaced ? `${listPath(kind)}/${namespace}/${end}` : `${listPath(kind)}/${end}`
+      ? `/projects/${inside.slice(projectPrefix.length)}/secrets/${end}`
+      : `/ns/${inside}/project-secrets/${end}`
+  return kind.namespaced ? `${listPath(kind)}/${inside}/${end}` : `${listPath(kind)}/${end}`
 }
 
 export const kindNamed = (kindName: string): Kind | undefined => shownKinds.find(({ kind }) => kind === kindName)

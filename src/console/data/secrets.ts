@@ -18,8 +18,7 @@ export async function readValue(kind: Kind, ref: Ref, key: string, version?: num
       ? await server.get(kind, ref)
       : await server.get(kind, ref, { subresource: `history/${version}` })
   const data = (object.spec?.['data'] ?? {}) as { readonly [key: string]: string }
-  const value = data[key]
-  return value === undefined ? undefined : decode(value)
+  return Object.hasOwn(data, key) ? decode(data[key] ?? '') : undefined
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -98,7 +97,7 @@ export async function saveData(kind: Kind, ref: Ref, base: Resource, change: Dat
 export async function rollBack(kind: Kind, ref: Ref, base: Resource, version: number): Promise<void> {
   const { object } = await server.get(kind, ref, { subresource: `history/${version}` })
   const wanted = (object.spec?.['data'] ?? {}) as { readonly [key: string]: string }
-  const gone = keyNames(base).filter(key => !(key in wanted))
+  const gone = keyNames(base).filter(key => !Object.hasOwn(wanted, key))
   const data = { ...wanted, ...Object.fromEntries(gone.map(key => [key, null])) }
   const body = { metadata: { resourceVersion: base.metadata.resourceVersion ?? '' }, spec: { data } }
   await server.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'console' })

@@ -6,7 +6,7 @@ import { yaml } from '@codemirror/lang-yaml'
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint'
 import { Compartment, EditorState, type Extension } from '@codemirror/state'
-import { drawSelection, EditorView, keymap, lineNumbers } from '@codemirror/view'
+import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
 
@@ -14,6 +14,8 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"
 
 export const editorTheme: Extension = [
   EditorView.cspNonce.of(nonce),
+  // Characters that reorder text are shown as signs. The default leaves some of them out.
+  highlightSpecialChars({ addSpecialChars: /[\u202A-\u202C\u2068]/g }),
   EditorView.theme({
     '&': { backgroundColor: 'var(--panel)', color: 'var(--text)', fontSize: '12.5px' },
     '&.cm-focused': { outline: '2px solid var(--accent)' },

@@ -5,18 +5,22 @@ import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 /** A JSON merge patch from one value to another; undefined: they are equal. */
 export function mergePatch(from: Json, to: Json): Json | undefined {
   if (!isObject(from) || !isObject(to)) return isEqual(from, to) ? undefined : to
-  const patch: { [key: string]: Json } = {}
+  const patch: [key: string, value: Json][] = []
   for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
-    const [before, after] = [from[key], to[key]]
-    if (after === undefined) patch[key] = null
-    else if (before === undefined) patch[key] = after
+    const [before, after] = [own(from, key), own(to, key)]
+    if (after === undefined) patch.push([key, null])
+    else if (before === undefined) patch.push([key, after])
     else {
       const inner = mergePatch(before, after)
-      if (inner !== undefined) patch[key] = inner
+      if (inner !== undefined) patch.push([key, inner])
     }
   }
-  return Object.keys(patch).length ? patch : undefined
+  return patch.length ? Object.fromEntries(patch) : undefined
 }
+
+/** Keys such as `constructor` are names like others. */
+const own = (object: JsonObject, key: string): Json | undefined =>
+  Object.hasOwn(object, key) ? object[key] : undefined
 
 function isEqual(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true
@@ -24,14 +28,14 @@ function isEqual(one: Json | undefined, other: Json | undefined): boolean {
     return one.length === other.length && one.every((item, index) => isEqual(item, other[index]))
   if (!isObject(one) || !isObject(other)) return false
   const keys = Object.keys(one)
-  return keys.length === Object.keys(other).length && keys.every(key => isEqual(one[key], other[key]))
+  return keys.length === Object.keys(other).length && keys.every(key => isEqual(one[key], own(other, key)))
 }
 
 /** Dotted paths that differ. A list is one value. */
 export function changedPaths(from: Json | undefined, to: Json | undefined, path = ''): string[] {
   if (isObject(from) && isObject(to))
     return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap(key =>
-      changedPaths(from[key], to[key], path ? `${path}.${key}` : key),
+      changedPaths(own(from, key), own(to, key), path ? `${path}.${key}` : key),
     )
   return isEqual(from, to) ? [] : [path]
 }
@@ -47,7 +51,7 @@ export function conflicts(base: JsonObject, mine: JsonObject, theirs: JsonObject
 }
 
 const at = (value: Json, path: string): Json | undefined =>
-  path.split('.').reduce<Json | undefined>((inner, key) => (isObject(inner) ? inner[key] : undefined), value)
+  path.split('.').reduce<Json | undefined>((inner, key) => (isObject(inner) ? own(inner, key) : undefined), value)
 
 /** Fields that the server sets. They are neither shown in the editor nor sent. */
 const ownedByServer = [

@@ -28,18 +28,18 @@ export function scopeSentences(scope: Scope | undefined): string[] {
   ]
 }
 
-const meanings: { readonly [role: string]: string } = {
-  agent: 'Acts as the agent of a cluster',
-  'metrics-reader': 'Reads metrics',
-  'platform-cli': 'Has what the command line needs: metadata, no data',
-}
+const meanings = new Map([
+  ['agent', 'Acts as the agent of a cluster'],
+  ['metrics-reader', 'Reads metrics'],
+  ['platform-cli', 'Has what the command line needs: metadata, no data'],
+])
 
 function roleSentence({ role = '', projects = [], virtualClusters = [] }: ScopeRole): string {
   const where = [
     ...(projects.length ? [`projects ${projects.join(', ')}`] : []),
     ...(virtualClusters.length ? [`virtual clusters ${virtualClusters.join(', ')}`] : []),
   ]
-  return `${meanings[role] ?? `Has the role ${role}`}${where.length ? `, in ${where.join(' and ')}` : ''}.`
+  return `${meanings.get(role) ?? `Has the role ${role}`}${where.length ? `, in ${where.join(' and ')}` : ''}.`
 }
 
 function ruleSentence({ verbs = [], resources = [], namespaces = [] }: ScopeRule): string {

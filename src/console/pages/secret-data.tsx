@@ -96,7 +96,7 @@ export function SecretData({ kind, at, object }: TabProps) {
                 at={at}
                 object={object}
                 name={key}
-                draft={change[key]}
+                draft={Object.hasOwn(change, key) ? change[key] : undefined}
                 isReadOnly={follows !== undefined}
                 onChange={value => set(key, value)}
               />
