@@ -72,7 +72,15 @@ function StaleBanner() {
   )
 }
 
+/** Milliseconds. The requests of the page itself go first. */
+const countAfter = 500
+
 function Navigation({ isOpen, pathname }: { isOpen: boolean; pathname: string }) {
+  const [isCounted, setCounted] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setCounted(true), countAfter)
+    return () => clearTimeout(timer)
+  }, [])
   return (
     <nav className={style.nav} aria-label={text.navigation} {...(isOpen ? { 'data-open': '' } : {})}>
       <Link to="/" className={style.brand} activeOptions={{ exact: true }}>
@@ -86,7 +94,7 @@ function Navigation({ isOpen, pathname }: { isOpen: boolean; pathname: string })
           <ul>
             {places.map(place => (
               <li key={place.to}>
-                <NavLink place={place} pathname={pathname} />
+                <NavLink place={place} pathname={pathname} isCounted={isCounted} />
               </li>
             ))}
           </ul>
@@ -107,7 +115,9 @@ const belongsTo = (pathname: string, to: string): boolean => {
   return false
 }
 
-const NavLink = ({ place, pathname }: { place: Place; pathname: string }) => (
+type NavLinkProps = { readonly place: Place; readonly pathname: string; readonly isCounted?: boolean }
+
+const NavLink = ({ place, pathname, isCounted = false }: NavLinkProps) => (
   <Link
     to={place.to}
     className={style.link}
@@ -115,7 +125,7 @@ const NavLink = ({ place, pathname }: { place: Place; pathname: string }) => (
     {...(belongsTo(pathname, place.to) ? { 'aria-current': 'page' as const } : {})}
   >
     {place.label}
-    {place.kind && <Count kind={place.kind} />}
+    {place.kind && isCounted && <Count kind={place.kind} />}
   </Link>
 )
 

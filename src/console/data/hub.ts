@@ -2,7 +2,6 @@
 // One tab leads: it holds a lock, opens the watches and broadcasts their events. If it closes, another tab leads.
 
 import { ApiError } from '../../api/errors.ts'
-import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Watch } from '../../api/resources.ts'
 import { shownKinds } from './places.ts'
@@ -19,8 +18,8 @@ export type Feed = {
 export type FeedEvent = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Resource }
 
 export type FeedListener = {
-  /** The watch is open. Everything listed from now on, plus the events, is complete. */
-  readonly opened: (generation: string) => void
+  /** The watch is open. A list of this version or a later one, plus the events from now on, is complete. */
+  readonly opened: (version: string) => void
   readonly events: (events: readonly FeedEvent[]) => void
   /** Whether the connection is lost; the data may be stale. */
   readonly lost: (isLost: boolean) => void
@@ -31,7 +30,7 @@ export type FeedListener = {
 type Message =
   | { readonly type: 'who' }
   | { readonly type: 'want' | 'leave'; readonly key: string; readonly tab: string }
-  | { readonly type: 'opened'; readonly key: string; readonly generation: string }
+  | { readonly type: 'opened'; readonly key: string; readonly version: string; readonly only?: string }
   | { readonly type: 'polled'; readonly key: string }
   | { readonly type: 'lost'; readonly key: string; readonly isLost: boolean }
   | { readonly type: 'events'; readonly key: string; readonly events: readonly FeedEvent[] }
@@ -75,11 +74,12 @@ function receive(message: Message): void {
   if (message.type === 'who') wantAll()
   if (message.type === 'want' || message.type === 'leave') leader?.(message)
   if (!('key' in message)) return
+  if (message.type === 'opened' && message.only && message.only !== tab) return
   for (const listener of listeners.get(message.key) ?? []) tell(listener, message)
 }
 
 function tell(listener: FeedListener, message: Message): void {
-  if (message.type === 'opened') listener.opened(message.generation)
+  if (message.type === 'opened') listener.opened(message.version)
   if (message.type === 'events') listener.events(message.events)
   if (message.type === 'lost') listener.lost(message.isLost)
   if (message.type === 'polled') listener.polled()
@@ -111,7 +111,13 @@ void navigator.locks.request(name, () => {
   return new Promise<never>(() => {}) // until the tab closes
 })
 
-type Open = { readonly wanted: Map<string, number>; generation: string; isLost: boolean; readonly stop: () => void }
+type Open = {
+  readonly wanted: Map<string, number>
+  /** The version of the last event, or where the watch begins. */
+  version: string | undefined
+  isLost: boolean
+  readonly stop: () => void
+}
 
 function lead(): NonNullable<typeof leader> {
   const open = new Map<string, Open>()
@@ -136,14 +142,14 @@ function lead(): NonNullable<typeof leader> {
     if (found) {
       const isNew = !found.wanted.has(tab)
       found.wanted.set(tab, Date.now())
-      if (isNew && found.generation) post({ type: 'opened', key, generation: found.generation })
+      if (isNew && found.version) post({ type: 'opened', key, version: found.version, only: tab })
       return
     }
     if (open.size >= maxWatches) return post({ type: 'polled', key })
     const ending = new AbortController()
     const one: Open = {
       wanted: new Map([[tab, Date.now()]]),
-      generation: '',
+      version: undefined,
       isLost: false,
       stop: () => ending.abort(),
     }
@@ -169,22 +175,18 @@ async function keepOpen(key: string, one: Open, signal: AbortSignal): Promise<vo
     post({ type: 'lost', key, isLost })
   }
   const send = batching(events => post({ type: 'events', key, events }))
-  let version: string | undefined
   let delay = shortest
   while (!signal.aborted) {
     try {
-      const isFresh = version === undefined
-      version ??= (await rows.list(kind, { ...selection, limit: 1 })).resourceVersion
-      const watch = await rows.watch(kind, { ...selection, resourceVersion: version, allowWatchBookmarks: true })
-      if (isFresh) {
-        one.generation = crypto.randomUUID()
-        post({ type: 'opened', key, generation: one.generation })
-      }
+      const isFresh = one.version === undefined
+      one.version ??= (await rows.list(kind, { ...selection, limit: 1 })).resourceVersion
+      const watch = await rows.watch(kind, { ...selection, resourceVersion: one.version, allowWatchBookmarks: true })
+      if (isFresh) post({ type: 'opened', key, version: one.version })
       setLost(false)
       delay = shortest
-      version = await readAll(watch, { kind, version, send, signal })
+      await readAll(watch, one, { send, signal })
     } catch (error) {
-      if (error instanceof ApiError && error.code === 410) version = undefined
+      if (error instanceof ApiError && error.code === 410) one.version = undefined
       else if (error instanceof ApiError && error.code >= 400 && error.code < 500 && error.code !== 429) throw error
       else setLost(true)
     }
@@ -193,16 +195,9 @@ async function keepOpen(key: string, one: Open, signal: AbortSignal): Promise<vo
   }
 }
 
-type Reading = {
-  readonly kind: Kind
-  readonly version: string
-  readonly send: (event: FeedEvent) => void
-  readonly signal: AbortSignal
-}
+type Reading = { readonly send: (event: FeedEvent) => void; readonly signal: AbortSignal }
 
-/** Returns the version to resume from. */
-async function readAll(watch: Watch, { version: from, send, signal }: Reading): Promise<string> {
-  let version = from
+async function readAll(watch: Watch, one: Open, { send, signal }: Reading): Promise<void> {
   const stop = () => watch.stop()
   signal.addEventListener('abort', stop)
   try {
@@ -217,14 +212,13 @@ async function readAll(watch: Watch, { version: from, send, signal }: Reading): 
           } = object as { code?: number; reason?: string; message?: string }
           throw new ApiError(code, reason, message)
         }
-        version = object.metadata.resourceVersion ?? version
+        one.version = object.metadata.resourceVersion ?? one.version
         if (type !== 'BOOKMARK') send({ type, object: slim(object) })
       }
   } finally {
     signal.removeEventListener('abort', stop)
     stop()
   }
-  return version
 }
 
 /** Rows do not show managed fields, which are most of their size. */

@@ -31,7 +31,9 @@ export type Rows = {
 
 /** More rows are not sorted in the browser, and not kept. */
 const maxRows = 10_000
-const pageSize = 500
+/** The first page fills the screen soon. Later pages are larger: each is a request, and still parsed within a frame or two. */
+const firstPage = 200
+const laterPages = 2000
 const pollEvery = 15_000
 /** Milliseconds to wait for a watch before the list is read without one. */
 const patience = 1500
@@ -89,18 +91,30 @@ function openStore(key: string, kind: Kind): RowStore {
     let reading = 0
     let buffered: FeedEvent[] | undefined
     let polling: ReturnType<typeof setInterval> | undefined
-    const load = async (state: Rows['state']) => {
+    /** The versions of the list and of the watch. Together they are complete if the list is not older. */
+    let listed: string | undefined
+    let watched: string | undefined
+    /** The state once the list is complete. */
+    let state: Rows['state'] = 'loading'
+    const isTooOld = () => listed !== undefined && watched !== undefined && BigInt(listed) < BigInt(watched)
+    const load = async (): Promise<void> => {
       const mine = ++reading
+      listed = undefined
       buffered = []
       try {
-        const { rows, beyond } = await readPages(kind, selection, partial => {
-          if (!isStopped && mine === reading && value.state === 'loading') set({ rows: sorted(partial) })
+        const pages = await readPages(kind, selection, (partial, version) => {
+          listed = version
+          if (isStopped || mine !== reading || isTooOld()) return false
+          if (value.state === 'loading') set({ rows: sorted(partial) })
+          return true
         })
         if (isStopped || mine !== reading) return
-        known = rows
-        set({ rows: sorted(known), state, beyond, error: undefined })
-        apply(buffered)
+        if (!pages) return await load()
+        known = pages.rows
+        const events = buffered
         buffered = undefined
+        set({ rows: sorted(known), state, beyond: pages.beyond, error: undefined })
+        if (events.length) apply(events)
       } catch (error) {
         if (isStopped || mine !== reading) return
         buffered = undefined
@@ -108,19 +122,27 @@ function openStore(key: string, kind: Kind): RowStore {
         set(value.rows.length && !isLasting ? { state: 'stale', error } : { state: 'failed', error, rows: [] })
       }
     }
+    /** Takes over what was read meanwhile, unless `isUseless`. */
+    const settle = (next: 'live' | 'polled', isUseless: boolean) => {
+      state = next
+      if (isUseless) void load()
+      else if (!buffered) set({ state })
+    }
     const poll = () => {
       if (polling !== undefined) return
-      polling = setInterval(() => void load('polled'), pollEvery)
-      void load('polled')
+      watched = undefined
+      polling = setInterval(() => void load(), pollEvery)
+      settle('polled', value.state !== 'loading')
     }
-    // A proxy that holds back the first bytes of a watch must not keep the page empty.
+    // A proxy that holds back the first bytes of a watch must not keep the list without a state.
     const impatience = setTimeout(poll, patience)
     const unsubscribe = subscribe(JSON.parse(key) as Feed, {
-      opened: () => {
+      opened: version => {
         clearTimeout(impatience)
         clearInterval(polling)
         polling = undefined
-        void load('live')
+        watched = version
+        settle('live', isTooOld() || value.state === 'failed')
       },
       events: events => (buffered ? void buffered.push(...events) : apply(events)),
       lost: isLost => {
@@ -132,6 +154,7 @@ function openStore(key: string, kind: Kind): RowStore {
         poll()
       },
     })
+    void load()
     stop = () => {
       isStopped = true
       clearTimeout(impatience)
@@ -162,23 +185,25 @@ function openStore(key: string, kind: Kind): RowStore {
 
 type Pages = { readonly rows: Map<string, Row>; readonly beyond: number }
 
+/** undefined: `progress` returned false, which ends the read. */
 async function readPages(
   kind: Kind,
   selection: Omit<Feed, 'kind'>,
-  progress: (rows: ReadonlyMap<string, Row>) => void,
-): Promise<Pages> {
+  progress: (rows: ReadonlyMap<string, Row>, version: string) => boolean,
+): Promise<Pages | undefined> {
   const found = new Map<string, Row>()
   let next: string | undefined
   let beyond = 0
   do {
-    const page = await client.list(kind, { ...selection, limit: pageSize, ...(next ? { continue: next } : {}) })
+    const limit = Math.min(next ? laterPages : firstPage, maxRows - found.size)
+    const page = await client.list(kind, { ...selection, limit, ...(next ? { continue: next } : {}) })
     for (const { object } of page.items) {
       const row = rowOf(slim(object))
       found.set(row.id, row)
     }
     next = page.continue
     beyond = page.remainingItemCount ?? 0
-    if (next) progress(found)
+    if (!progress(found, page.resourceVersion)) return undefined
   } while (next && found.size < maxRows)
   return { rows: found, beyond: next ? beyond : 0 }
 }

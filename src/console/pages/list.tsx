@@ -1,7 +1,7 @@
 // The list of any kind: columns as kubectl shows them, live, filtered and sorted.
 
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { type ReactNode, useDeferredValue, useMemo } from 'react'
+import { type ReactNode, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Kind } from '../../api/kind.ts'
 import type { Json } from '../../api/object.ts'
 import { listCommand } from '../data/commands.ts'
@@ -22,7 +22,9 @@ export function ListPage({ kind }: { kind: Kind }) {
   const search = useSearch({ strict: false }) as Search
   const { q = '', sort: sorting = '', ns } = search
   const set = (next: Search) => void navigate({ to: '.', search: { ...search, ...next }, replace: true })
-  const { words, labelSelector } = useMemo(() => parseFilter(q), [q])
+  const [typed, setTyped] = useTyped(q, next => set({ q: next || undefined } as Search))
+  const { words } = useMemo(() => parseFilter(typed), [typed])
+  const { labelSelector } = useMemo(() => parseFilter(q), [q])
   const selection = { ...(ns ? { namespace: ns } : {}), ...(labelSelector ? { labelSelector } : {}) }
   const list = useRows(kind, selection)
   const isDescending = sorting.startsWith('-')
@@ -33,6 +35,7 @@ export function ListPage({ kind }: { kind: Kind }) {
     return sorting && list.beyond === 0 ? sortRows(matching, column, isDescending) : matching
   }, [list.rows, list.beyond, wanted, sorting, column, isDescending])
   const columns = useMemo(() => columnsOf(kind), [kind])
+  const pathOf = useCallback((row: Row) => objectPath(kind, row), [kind])
   const onSort = (name: string) => set({ sort: name === column && !isDescending ? `-${name}` : name })
 
   return (
@@ -58,19 +61,19 @@ export function ListPage({ kind }: { kind: Kind }) {
           aria-label={text.filter}
           placeholder={text.filter}
           title={text.filterHelp}
-          defaultValue={q}
-          onChange={event => set({ q: event.currentTarget.value || undefined } as Search)}
+          value={typed}
+          onChange={event => setTyped(event.currentTarget.value)}
         />
         <Counter list={list} shown={shown.length} />
       </div>
       {list.beyond > 0 && <Note>{text.beyond(count(list.rows.length), count(list.rows.length + list.beyond))}</Note>}
-      <Body list={list} shown={shown} kind={kind} onClear={() => set({ q: undefined } as unknown as Search)}>
+      <Body list={list} shown={shown} kind={kind} onClear={() => setTyped('')}>
         <Grid
           label={manyOf(kind)}
           rows={shown}
           columns={columns}
-          idOf={({ id }) => id}
-          pathOf={row => objectPath(kind, row)}
+          idOf={idOf}
+          pathOf={pathOf}
           sort={{ column, isDescending }}
           onSort={onSort}
         />
@@ -84,6 +87,30 @@ export function ListPage({ kind }: { kind: Kind }) {
       <Command>{listCommand(kind, { namespace: ns, labelSelector })}</Command>
     </Page>
   )
+}
+
+const idOf = ({ id }: Row) => id
+
+/** Milliseconds after the last key press. The address changes, and the server selects by labels, not at every key. */
+const pauseOfTyping = 250
+
+/** The text of the filter. It follows the address, and the address follows it after a pause. */
+function useTyped(address: string, write: (text: string) => void): [string, (text: string) => void] {
+  const [text, setText] = useState(address)
+  const written = useRef(new Set<string>())
+  useEffect(() => {
+    if (!written.current.delete(address)) setText(address)
+  }, [address])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `write` is new at every render
+  useEffect(() => {
+    if (text === address) return
+    const timer = setTimeout(() => {
+      written.current.add(text)
+      write(text)
+    }, pauseOfTyping)
+    return () => clearTimeout(timer)
+  }, [text, address])
+  return [text, setText]
 }
 
 type BodyProps = {

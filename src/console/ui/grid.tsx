@@ -1,8 +1,18 @@
 // A virtualised grid: only the rows in view are in the document. Keys: j and k or the arrows move, Enter opens.
 
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate, useRouter } from '@tanstack/react-router'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+} from 'react'
 import style from './grid.module.css'
 
 export type GridColumn<T> = {
@@ -16,6 +26,7 @@ export type GridColumn<T> = {
 type GridProps<T> = {
   readonly label: string
   readonly rows: readonly T[]
+  /** Rows are drawn again only if their object, the columns or `pathOf` change. */
   readonly columns: readonly GridColumn<T>[]
   readonly idOf: (row: T) => string
   readonly pathOf: (row: T) => string
@@ -30,13 +41,14 @@ const narrow = matchMedia('(width < 700px)')
 export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: GridProps<T>) {
   const frame = useRef<HTMLDivElement>(null)
   const navigate = useNavigate()
+  const open = useCallback((path: string) => void navigate({ to: path }), [navigate])
   const [active, setActive] = useState(0)
   const size = narrow.matches ? narrowHeight : rowHeight
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => frame.current,
     estimateSize: () => size,
-    overscan: 12,
+    overscan: 6,
   })
   const last = rows.length - 1
   useEffect(() => {
@@ -64,7 +76,7 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
     else if (event.key === 'End') move(last)
     else if (event.key === 'Enter' && event.target === frame.current) {
       const row = rows[active]
-      if (row) void navigate({ to: pathOf(row) })
+      if (row) open(pathOf(row))
     } else return
     event.preventDefault()
   }
@@ -104,28 +116,17 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
             const row = rows[index]
             if (row === undefined) return null
             return (
-              <div
+              <GridRow
                 key={idOf(row)}
-                id={`row-${index}`}
-                className={style.row}
-                role="row"
-                aria-rowindex={index + 2}
-                tabIndex={-1}
-                data-active={index === active || undefined}
-                style={{ transform: `translateY(${start}px)` }}
-              >
-                {columns.map(({ name, cell }, at) => (
-                  <div key={name} className={style.cell} role="gridcell" tabIndex={-1}>
-                    {at === 0 ? (
-                      <Link to={pathOf(row)} tabIndex={-1} onFocus={() => setActive(index)}>
-                        {cell(row)}
-                      </Link>
-                    ) : (
-                      cell(row)
-                    )}
-                  </div>
-                ))}
-              </div>
+                row={row}
+                index={index}
+                start={start}
+                isActive={index === active}
+                columns={columns}
+                pathOf={pathOf}
+                onOpen={open}
+                onFocus={setActive}
+              />
             )
           })}
         </div>
@@ -133,3 +134,47 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
     </div>
   )
 }
+
+type GridRowProps<T> = Pick<GridProps<T>, 'columns' | 'pathOf'> & {
+  readonly row: T
+  readonly index: number
+  readonly start: number
+  readonly isActive: boolean
+  readonly onOpen: (path: string) => void
+  readonly onFocus: (index: number) => void
+}
+
+const GridRow = memo(function GridRow<T>(props: GridRowProps<T>) {
+  const { row, index, start, isActive, columns, pathOf, onOpen, onFocus } = props
+  const { basepath } = useRouter()
+  const path = pathOf(row)
+  // The router's Link computes its target at every render, which is most of the cost of a row.
+  const onClick = (event: MouseEvent) => {
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    onOpen(path)
+  }
+  return (
+    <div
+      id={`row-${index}`}
+      className={style.row}
+      role="row"
+      aria-rowindex={index + 2}
+      tabIndex={-1}
+      data-active={isActive || undefined}
+      style={{ transform: `translateY(${start}px)` }}
+    >
+      {columns.map(({ name, cell }, at) => (
+        <div key={name} className={style.cell} role="gridcell" tabIndex={-1}>
+          {at === 0 ? (
+            <a href={`${basepath}${path}`} tabIndex={-1} onClick={onClick} onFocus={() => onFocus(index)}>
+              {cell(row)}
+            </a>
+          ) : (
+            cell(row)
+          )}
+        </div>
+      ))}
+    </div>
+  )
+}) as <T>(props: GridRowProps<T>) => ReactNode
