@@ -3,6 +3,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import { announceSession, followSessions } from '../data/hub.ts'
+import { listPath, shownKinds } from '../data/places.ts'
+import { prepareRows } from '../data/rows.ts'
 import { basePath, consoleUrl, followExpiry, readSession, type Session, signInUrl } from '../data/server.ts'
 import { text } from '../text.ts'
 import { Modal } from '../ui/dialog.tsx'
@@ -20,11 +22,21 @@ export function useSession(): Session {
 /** The page that asked for the sign-in, below /console/. */
 const here = () => location.pathname.slice(basePath.length + 1) + location.search
 
+/** Drawing the frame takes as long as reading the first rows, so both begin together. */
+function prepareList(): void {
+  const kind = shownKinds.find(kind => location.pathname === basePath + listPath(kind))
+  if (kind && !location.search) prepareRows(kind)
+}
+
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient()
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ['session'],
-    queryFn: async () => (await readSession()) ?? null,
+    queryFn: async () => {
+      const session = await readSession()
+      if (session) prepareList()
+      return session ?? null
+    },
     staleTime: 60_000,
     refetchOnWindowFocus: 'always',
   })

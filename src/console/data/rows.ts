@@ -53,6 +53,9 @@ export function useRows(kind: Kind, selection: Omit<Feed, 'kind'> = {}): Rows {
 /** Rows that another page has read already, without a request. */
 export const loadedRows = (kind: Kind): readonly Row[] => stores.get(keyOf({ kind: kind.id }))?.current().rows ?? []
 
+/** Begins to read a list before its page is drawn. */
+export const prepareRows = (kind: Kind): void => storeOf(keyOf({ kind: kind.id }), kind).follow(() => {})()
+
 function storeOf(key: string, kind: Kind): RowStore {
   const store = stores.get(key) ?? openStore(key, kind)
   stores.set(key, store)
