@@ -24,7 +24,7 @@ import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limit
 import { checkFieldSelector } from './metadata-only.ts'
 import type { KindFinder } from './request-info.ts'
 import { cookieIn } from './sign-in/cookies.ts'
-import { checkSameOrigin } from './sign-in/same-origin.ts'
+import { checkExpectedUser, checkSameOrigin } from './sign-in/same-origin.ts'
 
 export type Access = {
   readonly authenticate: Authenticate
@@ -71,6 +71,7 @@ function authResultOf(
   holder: Caller | undefined,
 ): AuthResult {
   const { auditContext } = exchange
+  checkExpectedUser(exchange.request, holder?.username)
   const caller = actingAs(access, exchange, holder)
   const verdict = access.authorizer.authorize(caller, question)
   if (auditContext) {
@@ -175,7 +176,6 @@ export type AuthorizedWatch = {
 
 type VisibleObjects = Pick<Extract<Verdict, { readonly answer: 'only' }>, 'filter' | 'among'>
 const everything: VisibleObjects = { filter: () => true, among: () => undefined }
-const recheckEvery = 1000
 
 /** Authorizes an open watch again: after every change of permissions, and every second because keys expire. */
 export function reauthorizeWatch(
@@ -207,7 +207,7 @@ export function reauthorizeWatch(
     recheck()
     refilter()
   })
-  const timer = setInterval(recheck, recheckEvery).unref()
+  const timer = setInterval(recheck, 1000).unref()
   return {
     selection: filtered
       ? {

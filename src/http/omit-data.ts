@@ -2,7 +2,7 @@
 
 import { fieldPath, readAt, writeAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
-import { emptyMap, isObject, type JsonObject, type Resource } from '../api/object.ts'
+import { emptyMap, isObject, type JsonObject, type Metadata, type Resource } from '../api/object.ts'
 import { type Document, documentOf } from '../api/resources.ts'
 import { type Exchange, isSet } from '../serving/exchange.ts'
 import type { ResourceInfo } from './request-info.ts'
@@ -30,7 +30,15 @@ function omitted({ object }: Document, kind: Kind): Document {
     const value = readAt(rest, path)
     return value === undefined ? rest : writeAt(rest, path, isObject(value) ? keysAlone(value) : undefined)
   }, whole)
-  return documentOf(shown as unknown as Resource)
+  const { metadata } = shown as unknown as Resource
+  return documentOf({ ...(shown as unknown as Resource), metadata: withoutManifests(metadata) })
+}
+
+/** Tools copy whole manifests into annotations. */
+function withoutManifests({ annotations, ...rest }: Metadata): Metadata {
+  if (!annotations) return rest
+  const kept = Object.entries(annotations).filter(([key]) => !key.endsWith('last-applied-configuration'))
+  return kept.length ? { ...rest, annotations: Object.fromEntries(kept) } : rest
 }
 
 function keysAlone(map: JsonObject): JsonObject {

@@ -6,6 +6,7 @@ import { type Hash, scrub } from './audit-redact.ts'
 const knownParameters = new Set([
   ...['labelSelector', 'fieldSelector', 'limit', 'continue', 'resourceVersion', 'resourceVersionMatch'],
   ...['watch', 'allowWatchBookmarks', 'sendInitialEvents', 'timeoutSeconds', 'timeout', 'pretty', 'includeObject'],
+  'omitData',
   ...['dryRun', 'fieldManager', 'fieldValidation', 'force'],
   ...[
     'gracePeriodSeconds',

@@ -2,10 +2,20 @@
 
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
+import { dropAllDrafts } from '../data/drafts.ts'
 import { announceSession, followSessions } from '../data/hub.ts'
 import { listPath, shownKinds } from '../data/places.ts'
 import { prepareRows } from '../data/rows.ts'
-import { basePath, consoleUrl, followExpiry, readSession, type Session, signInUrl } from '../data/server.ts'
+import {
+  basePath,
+  bindUser,
+  boundUser,
+  consoleUrl,
+  followExpiry,
+  readSession,
+  type Session,
+  signInUrl,
+} from '../data/server.ts'
 import { text } from '../text.ts'
 import { Modal } from '../ui/dialog.tsx'
 import { ErrorState, Loading } from '../ui/parts.tsx'
@@ -28,14 +38,27 @@ function prepareList(): void {
   if (kind && !location.search) prepareRows(kind)
 }
 
+/** After a sign-out, also on another page, nobody finds the drafts. The server left a cookie. */
+async function forgetDrafts(): Promise<void> {
+  if (!/(?:^|; )platform-signed-out=1/.test(document.cookie)) return
+  await dropAllDrafts().catch(() => {})
+  // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is not in every browser
+  document.cookie = 'platform-signed-out=; Path=/; Max-Age=0'
+}
+
 export function SessionGate({ children }: { children: ReactNode }) {
   const client = useQueryClient()
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ['session'],
     queryFn: async () => {
       const session = await readSession()
-      if (session) prepareList()
-      return session ?? null
+      await forgetDrafts()
+      if (!session) return null
+      // Nothing that the last user has read may stay.
+      if (boundUser() !== '' && boundUser() !== session.user) location.reload()
+      bindUser(session.user)
+      prepareList()
+      return session
     },
     staleTime: 60_000,
     refetchOnWindowFocus: 'always',
@@ -46,10 +69,10 @@ export function SessionGate({ children }: { children: ReactNode }) {
   }, [data])
   useEffect(() => followExpiry(() => void refetch()), [refetch])
   useEffect(() => followSessions(() => void refetch()), [refetch])
-  // Somebody else signed in: nothing that the last user has read may stay.
+  // Other tabs may belong to a user who was signed in before.
   useEffect(() => {
-    if (data && last && data.user !== last.user) location.reload()
-  }, [data, last])
+    if (data?.user) announceSession()
+  }, [data?.user])
 
   const signedIn = async () => {
     await refetch()

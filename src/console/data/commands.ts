@@ -54,16 +54,19 @@ type Asked = {
 }
 
 export function whyCommand({ verb = '', resource = '', subresource, namespace, name, user, who }: Asked): string {
-  const what = [verb, subresource ? `${resource}/${subresource}` : resource, ...(name ? [name] : [])]
-    .map(quoted)
-    .join(' ')
-  const where = namespace ? ` -n ${quoted(namespace)}` : ''
-  return who
-    ? `platform who-can ${what}${where}`
-    : `platform why ${what}${where}${user ? ` --user ${quoted(user)}` : ''}`
+  const words = [verb, subresource ? `${resource}/${subresource}` : resource, ...(name ? [name] : [])]
+  const flags = [...(namespace ? [flag('namespace', namespace)] : []), ...(user && !who ? [flag('user', user)] : [])]
+  return ['platform', who ? 'who-can' : 'why', ...flags, ...positional(words)].join(' ')
 }
 
+/** With `=`, a value that begins with a dash is still a value. */
+const flag = (name: string, value: string) => `--${name}${value.startsWith('-') ? '=' : ' '}${quoted(value)}`
+
+/** A word from an address must not become a flag. */
+const positional = (words: readonly string[]) => [
+  ...(words.some(word => word.startsWith('-')) ? ['--'] : []),
+  ...words.map(quoted),
+]
+
 export const auditCommand = (query: { readonly [field: string]: string | undefined }): string =>
-  ['platform audit search', ...Object.entries(query).map(([field, value]) => `--${field} ${quoted(value ?? '')}`)].join(
-    ' ',
-  )
+  ['platform audit search', ...Object.entries(query).map(([field, value]) => flag(field, value ?? ''))].join(' ')

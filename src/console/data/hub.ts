@@ -5,7 +5,7 @@ import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Watch } from '../../api/resources.ts'
 import { shownKinds } from './places.ts'
-import { basePath, rows } from './server.ts'
+import { basePath, boundUser, rows } from './server.ts'
 
 /** What to watch. The key is its JSON. */
 export type Feed = {
@@ -34,22 +34,23 @@ type Message =
   | { readonly type: 'polled'; readonly key: string }
   | { readonly type: 'lost'; readonly key: string; readonly isLost: boolean }
   | { readonly type: 'events'; readonly key: string; readonly events: readonly FeedEvent[] }
-  | { readonly type: 'session' }
 
 const maxWatches = 3
 const wantEvery = 10_000
 /** Browsers delay timers of hidden tabs by up to a minute. */
 const forgetAfter = 150_000
 const batchFor = 80
-const name = `platform-console ${basePath}`
-const channel = new BroadcastChannel(name)
+const sessions = new BroadcastChannel(`platform-console sessions ${basePath}`)
 const tab = crypto.randomUUID()
 const listeners = new Map<string, Set<FeedListener>>()
 const sessionListeners = new Set<() => void>()
+/** Opened for the user of the page: rows of one user must not reach another who uses the same browser. */
+let channel: BroadcastChannel | undefined
 
 export const keyOf = (feed: Feed): string => JSON.stringify(feed)
 
 export function subscribe(feed: Feed, listener: FeedListener): () => void {
+  open()
   const key = keyOf(feed)
   const set = listeners.get(key) ?? new Set()
   listeners.set(key, set.add(listener))
@@ -67,10 +68,12 @@ export function followSessions(callback: () => void): () => void {
   sessionListeners.add(callback)
   return () => sessionListeners.delete(callback)
 }
-export const announceSession = (): void => channel.postMessage({ type: 'session' } satisfies Message)
+export const announceSession = (): void => sessions.postMessage('session')
+sessions.onmessage = () => {
+  for (const callback of sessionListeners) callback()
+}
 
 function receive(message: Message): void {
-  if (message.type === 'session') for (const callback of sessionListeners) callback()
   if (message.type === 'who') wantAll()
   if (message.type === 'want' || message.type === 'leave') leader?.(message)
   if (!('key' in message)) return
@@ -87,7 +90,7 @@ function tell(listener: FeedListener, message: Message): void {
 
 /** A channel does not deliver to its own tab. */
 function post(message: Message): void {
-  channel.postMessage(message)
+  channel?.postMessage(message)
   receive(message)
 }
 
@@ -95,21 +98,25 @@ const wantAll = () => {
   for (const key of listeners.keys()) post({ type: 'want', key, tab })
 }
 
-channel.onmessage = ({ data }: MessageEvent<Message>) => receive(data)
-setInterval(wantAll, wantEvery)
-addEventListener('pagehide', () => {
-  for (const key of listeners.keys()) channel.postMessage({ type: 'leave', key, tab } satisfies Message)
-})
-addEventListener('pageshow', wantAll)
-
 let leader:
   | ((message: { readonly type: 'want' | 'leave'; readonly key: string; readonly tab: string }) => void)
   | undefined
-void navigator.locks.request(name, () => {
-  leader = lead()
-  post({ type: 'who' })
-  return new Promise<never>(() => {}) // until the tab closes
-})
+function open(): void {
+  if (channel) return
+  const name = `platform-console ${basePath} ${boundUser()}`
+  channel = new BroadcastChannel(name)
+  channel.onmessage = ({ data }: MessageEvent<Message>) => receive(data)
+  setInterval(wantAll, wantEvery)
+  addEventListener('pagehide', () => {
+    for (const key of listeners.keys()) channel?.postMessage({ type: 'leave', key, tab } satisfies Message)
+  })
+  addEventListener('pageshow', wantAll)
+  void navigator.locks.request(name, () => {
+    leader = lead()
+    post({ type: 'who' })
+    return new Promise<never>(() => {}) // until the tab closes
+  })
+}
 
 type Open = {
   readonly wanted: Map<string, number>

@@ -12,7 +12,7 @@ export const keyNames = ({ spec }: Resource): readonly string[] =>
   Object.keys((spec?.['data'] ?? {}) as JsonObject).toSorted()
 
 /** A recorded read. undefined: the key is gone. */
-export async function readValue(kind: Kind, ref: Ref, key: string, version?: number): Promise<string | undefined> {
+export async function readValue(kind: Kind, ref: Ref, key: string, version?: number): Promise<SecretValue | undefined> {
   const { object } =
     version === undefined
       ? await server.get(kind, ref)
@@ -23,13 +23,14 @@ export async function readValue(kind: Kind, ref: Ref, key: string, version?: num
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Text, or base64 in parentheses if the bytes are not text. */
-function decode(base64: string): string {
-  const bytes = Uint8Array.fromBase64(base64)
+/** `isText`: otherwise `shown` is base64. */
+export type SecretValue = { readonly shown: string; readonly isText: boolean }
+
+function decode(base64: string): SecretValue {
   try {
-    return utf8.decode(bytes)
+    return { shown: utf8.decode(Uint8Array.fromBase64(base64)), isText: true }
   } catch {
-    return `(base64) ${base64}`
+    return { shown: base64, isText: false }
   }
 }
 

@@ -9,6 +9,14 @@ export const consoleUrl = new URL(document.baseURI)
 export const serverUrl = new URL('..', consoleUrl)
 export const basePath = consoleUrl.pathname.replace(/\/$/, '')
 
+let user: string | undefined
+
+/** Every request says for whom the page was loaded. If somebody else signs in to the browser, the server refuses it. */
+export function bindUser(name: string): void {
+  user = name
+}
+export const boundUser = (): string => user ?? ''
+
 type Listener = () => void
 const onExpired = new Set<Listener>()
 
@@ -20,7 +28,8 @@ export function followExpiry(callback: Listener): () => void {
 
 /** Sends the session cookie, which the page itself cannot read. */
 const send: Fetch = async (url, init) => {
-  const response = await fetch(url, { ...init, credentials: 'same-origin' })
+  const headers = { ...(init.headers as { [name: string]: string }), 'Platform-User': encodeURIComponent(boundUser()) }
+  const response = await fetch(url, { ...init, headers, credentials: 'same-origin' })
   if (response.status === 401) for (const callback of onExpired) callback()
   return response
 }

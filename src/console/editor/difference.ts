@@ -31,27 +31,32 @@ function isEqual(one: Json | undefined, other: Json | undefined): boolean {
   return keys.length === Object.keys(other).length && keys.every(key => isEqual(one[key], own(other, key)))
 }
 
-/** Dotted paths that differ. A list is one value. */
-export function changedPaths(from: Json | undefined, to: Json | undefined, path = ''): string[] {
+/** The keys from the root to a field. A label such as `a.b/c` is one key. */
+export type Path = readonly string[]
+
+export const pathText = (path: Path): string =>
+  path.map((key, index) => (/^[\w-]+$/.test(key) ? (index ? `.${key}` : key) : `["${key}"]`)).join('')
+
+/** Paths that differ. A list is one value. */
+export function changedPaths(from: Json | undefined, to: Json | undefined, path: Path = []): Path[] {
   if (isObject(from) && isObject(to))
     return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap(key =>
-      changedPaths(own(from, key), own(to, key), path ? `${path}.${key}` : key),
+      changedPaths(own(from, key), own(to, key), [...path, key]),
     )
   return isEqual(from, to) ? [] : [path]
 }
 
 /** Paths that both changed, differently. One path contains the other if it is a prefix of it. */
-export function conflicts(base: JsonObject, mine: JsonObject, theirs: JsonObject): string[] {
+export function conflicts(base: JsonObject, mine: JsonObject, theirs: JsonObject): Path[] {
   const theirPaths = changedPaths(base, theirs)
-  const touches = (one: string, other: string) =>
-    one === other || one.startsWith(`${other}.`) || other.startsWith(`${one}.`)
+  const touches = (one: Path, other: Path) => one.every((key, index) => index >= other.length || other[index] === key)
   return changedPaths(base, mine).filter(
-    path => theirPaths.some(other => touches(path, other)) && !isEqual(at(mine, path), at(theirs, path)),
+    path => theirPaths.some(other => touches(path, other)) && !isEqual(valueAt(mine, path), valueAt(theirs, path)),
   )
 }
 
-const at = (value: Json, path: string): Json | undefined =>
-  path.split('.').reduce<Json | undefined>((inner, key) => (isObject(inner) ? own(inner, key) : undefined), value)
+export const valueAt = (value: Json, path: Path): Json | undefined =>
+  path.reduce<Json | undefined>((inner, key) => (isObject(inner) ? own(inner, key) : undefined), value)
 
 /** Fields that the server sets. They are neither shown in the editor nor sent. */
 const ownedByServer = [

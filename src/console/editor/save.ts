@@ -4,7 +4,7 @@ import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, JsonObject, Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { conflicts, editable, mergePatch } from './difference.ts'
+import { conflicts, editable, mergePatch, type Path } from './difference.ts'
 
 export type Edit = {
   readonly kind: Kind
@@ -20,7 +20,7 @@ export type Saved =
   | { readonly result: 'saved'; readonly object: Resource }
   | { readonly result: 'unchanged' }
   /** Somebody changed the same fields. The edit continues from `theirs`. */
-  | { readonly result: 'conflict'; readonly theirs: Resource; readonly paths: readonly string[] }
+  | { readonly result: 'conflict'; readonly theirs: Resource; readonly paths: readonly Path[] }
 
 const maxAttempts = 5
 export const fieldManager = 'console'

@@ -6,7 +6,7 @@ import { EditorView } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import { editorTheme } from '../editor/code-editor.tsx'
-import { changedPaths, editable } from '../editor/difference.ts'
+import { changedPaths, editable, type Path, pathText } from '../editor/difference.ts'
 import { toYaml } from '../editor/yaml.ts'
 import { text } from '../text.ts'
 import { Button } from '../ui/button.tsx'
@@ -17,7 +17,7 @@ type MergeDialogProps = {
   readonly base: Resource
   readonly theirs: Resource
   readonly mine: string
-  readonly paths: readonly string[]
+  readonly paths: readonly Path[]
   readonly onResolved: (text: string) => void
   readonly onCancel: () => void
 }
@@ -50,7 +50,8 @@ export function MergeDialog({ base, theirs, mine, paths, onResolved, onCancel }:
     <Modal title="Somebody else changed the same fields" isOpen isWide onClose={onCancel}>
       <Note tone="warn">
         <span>
-          In conflict: <code>{paths.join(', ')}</code>. They changed: <code>{theirChanges.join(', ')}</code>.
+          In conflict: <code>{paths.map(pathText).join(', ')}</code>. They changed:{' '}
+          <code>{theirChanges.map(pathText).join(', ')}</code>.
         </span>
       </Note>
       <p>

@@ -6,7 +6,7 @@ import { useState } from 'react'
 import { diffCommand, rollbackCommand } from '../data/commands.ts'
 import { objectKey } from '../data/object.ts'
 import { oneOf } from '../data/places.ts'
-import { readHistory, readValue, rollBack, type Version, versionOf } from '../data/secrets.ts'
+import { readHistory, readValue, rollBack, type SecretValue, type Version, versionOf } from '../data/secrets.ts'
 import { text } from '../text.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
@@ -112,10 +112,10 @@ function Difference({ kind, at, diff, versions }: TabProps & { diff: string; ver
 type KeyDifferenceProps = Pick<TabProps, 'kind' | 'at'> & { name: string; from: number; to: number }
 
 function KeyDifference({ kind, at, name, from, to }: KeyDifferenceProps) {
-  const [shown, setShown] = useState<readonly (string | undefined)[]>()
+  const [shown, setShown] = useState<readonly (SecretValue | undefined)[]>()
   const reveal = async () =>
     setShown(await Promise.all([from, to].map(version => readValue(kind, at, name, version).catch(() => undefined))))
-  const value = (index: number) => (shown ? (shown[index] ?? '(no such key)') : '••••••••')
+  const value = (index: number) => (shown ? (shown[index]?.shown ?? '(no such key)') : '••••••••')
   return (
     <>
       <div className={style.removed}>

@@ -1,7 +1,7 @@
 // A key of a secret: masked, revealed, or being edited.
 
 import { useState } from 'react'
-import { readValue } from '../data/secrets.ts'
+import { readValue, type SecretValue } from '../data/secrets.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { CopyButton, problemOf } from '../ui/parts.tsx'
 import style from './secret-data.module.css'
@@ -15,8 +15,10 @@ type KeyRowProps = TabProps & {
   readonly onChange: (value: string | null | undefined) => void
 }
 
+const notText = 'This value is not text. Remove the key and add it again, or change it with kubectl.'
+
 export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowProps) {
-  const [shown, setShown] = useState<string>()
+  const [shown, setShown] = useState<SecretValue>()
   const [problem, setProblem] = useState('')
   const reveal = async () => {
     try {
@@ -26,9 +28,14 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
     }
   }
   const edit = async () => {
-    const value = shown ?? (await readValue(kind, at, name).catch(() => undefined))
-    onChange(value ?? '')
-    setShown(undefined)
+    try {
+      const value = shown ?? (await readValue(kind, at, name))
+      if (value?.isText === false) return setProblem(notText)
+      onChange(value?.shown ?? '')
+      setShown(undefined)
+    } catch (error) {
+      setProblem(problemOf(error).message)
+    }
   }
   const read = { verb: 'get', kind, ...at }
   return (
@@ -51,7 +58,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
             ••••••••
           </span>
         ) : (
-          shown
+          `${shown.isText ? '' : '(base64) '}${shown.shown}`
         )}
         {problem && <span role="alert"> {problem}</span>}
       </td>
@@ -68,7 +75,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
               </ActionButton>
             ) : (
               <>
-                <CopyButton value={shown} />
+                <CopyButton value={shown.shown} />
                 <Button look="quiet" aria-label={`Hide ${name}`} onPress={() => setShown(undefined)}>
                   Hide
                 </Button>

@@ -24,3 +24,6 @@ export function setCookie(name: string, value: string, seconds: number | undefin
   // Lax, because the redirect of a provider comes from another site.
   return `${name}=${encodeURIComponent(value)}${age}; Path=/; Secure; HttpOnly; SameSite=Lax`
 }
+
+/** Tells the console that somebody signed out, so that it deletes drafts. Scripts of the page can read it; it holds nothing. */
+export const signedOutCookie = 'platform-signed-out=1; Path=/; Max-Age=86400; SameSite=Lax'

@@ -31,3 +31,11 @@ function isSameOrigin(request: Request, publicUrl: string): boolean {
 export const isNavigation = ({ method, headers }: Request): boolean =>
   (method === 'GET' || method === 'HEAD') &&
   (headers['sec-fetch-mode'] === 'navigate' || headers['sec-fetch-mode'] === undefined)
+
+/** A page says which user it was loaded for. Somebody else may have signed in to the browser since, in another tab. */
+export function checkExpectedUser({ headers }: Request, username: string | undefined): void {
+  const expected = headers['platform-user']
+  if (expected === undefined || username === undefined) return
+  if (expected !== encodeURIComponent(username))
+    throw new ApiError(401, 'Unauthorized', 'somebody else has signed in to this browser; load the page again')
+}

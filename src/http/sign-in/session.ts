@@ -3,7 +3,7 @@
 import { ApiError } from '../../api/errors.ts'
 import { ProviderError } from '../../auth/oidc/provider-error.ts'
 import { note, ownUrl, type Route, type SignInContext, sessionOf } from './context.ts'
-import { cookieIn, setCookie } from './cookies.ts'
+import { cookieIn, setCookie, signedOutCookie } from './cookies.ts'
 import { html } from './html.ts'
 import { json, page, redirect } from './page.ts'
 import { readForm } from './read-form.ts'
@@ -52,7 +52,9 @@ export const logoutRoute: Route = async (context, exchange) => {
     provider?.logoutUrl({ idToken: ended?.idToken ?? '', returnTo: `${ownUrl(context, exchange)}/auth/login` })
   // A provider that does not answer must not keep anybody signed in here.
   const url = await logoutUrl().catch(() => undefined)
-  return redirect(url?.href ?? 'login', { 'Set-Cookie': setCookie(context.sessionCookie(), '', 0) })
+  return redirect(url?.href ?? 'login', {
+    'Set-Cookie': [setCookie(context.sessionCookie(), '', 0), signedOutCookie],
+  })
 }
 
 const usedFor = 600
