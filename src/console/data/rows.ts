@@ -97,6 +97,11 @@ function openStore(key: string, kind: Kind): RowStore {
     /** The versions of the list and of the watch. Together they are complete if the list is not older. */
     let listed: string | undefined
     let watched: string | undefined
+    /**
+     * Whether to read the list once more. A permission that was lost after a list and before its watch gives no event, so the first
+     * list of a watch is only a preview.
+     */
+    let isAgain = false
     /** The state once the list is complete. */
     let state: Rows['state'] = 'loading'
     const isTooOld = () => listed !== undefined && watched !== undefined && BigInt(listed) < BigInt(watched)
@@ -118,6 +123,10 @@ function openStore(key: string, kind: Kind): RowStore {
         buffered = undefined
         set({ rows: sorted(known), state, beyond: pages.beyond, error: undefined })
         if (events.length) apply(events)
+        if (isAgain) {
+          isAgain = false
+          void load()
+        }
       } catch (error) {
         if (isStopped || mine !== reading) return
         buffered = undefined
@@ -145,7 +154,8 @@ function openStore(key: string, kind: Kind): RowStore {
         clearInterval(polling)
         polling = undefined
         watched = version
-        settle('live', isTooOld() || value.state === 'failed')
+        isAgain = buffered !== undefined
+        settle('live', !isAgain)
       },
       events: events => (buffered ? void buffered.push(...events) : apply(events)),
       lost: isLost => {
