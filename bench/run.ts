@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import { measureAuthorize } from './authorize.ts'
 import { measureCli } from './cli.ts'
+import { measureConsole } from './console.ts'
 import { measureGateway } from './gateway.ts'
 import { generator } from './load.ts'
 import { lookAtMachine } from './machine-info.ts'
@@ -27,6 +28,7 @@ const parts: { readonly [name: string]: (seconds: number) => Promise<Measured> }
   scale: measureScale,
   sync: measureSync,
   cli: measureCli,
+  console: measureConsole,
 }
 const { values, positionals } = parseArgs({
   allowPositionals: true,
