@@ -110,7 +110,7 @@ type TraceEvent = {
   readonly args?: { readonly name?: string }
 }
 
-/** Other renderers are idle, so the main thread with the most tasks is the page's. */
+/** Other renderers are idle, so the page has the main thread with the most tasks. */
 function tasksIn(trace: Buffer): readonly Task[] {
   const { traceEvents } = JSON.parse(trace.toString('utf8')) as { readonly traceEvents: readonly TraceEvent[] }
   const threadOf = ({ pid, tid }: TraceEvent) => `${pid} ${tid}`

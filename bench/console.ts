@@ -29,7 +29,7 @@ type Results = {
   readonly load: Load
   readonly rows: readonly RowTimes[]
   readonly filter: readonly FilterTimes[]
-  readonly frames: Frames
+  readonly frames: readonly Frames[]
   readonly heap: number
   readonly burst: Burst
 }
@@ -41,7 +41,8 @@ async function measure(server: Server, browser: ConsoleBrowser, seconds: number)
   const tab = await browser.open()
   await openList(tab, browser.url)
   const filter = await filterTimes(tab)
-  const frames = await scroll(tab)
+  const frames: Frames[] = []
+  for (let round = 0; round < rounds; round++) frames.push(await scroll(tab))
   const burst = await eventBurst(tab, server, seconds * rounds)
   const heap = await tab.heap()
   await tab.close()
@@ -238,11 +239,16 @@ function show({ load, rows, filter, frames, heap, burst }: Results): Measured {
     },
     {
       name: 'console: scrolling',
-      value: frames.p95,
+      value: middle(frames, ({ p95 }) => p95),
       unit: 'ms a frame, p95',
       wanted: 20,
       direction: 'at-most',
-      note: `median ${milliseconds(frames.middle)}; of CPU ${milliseconds(frames.cpu)}: script ${milliseconds(frames.script)}, layout ${milliseconds(frames.layout)}`,
+      note: [
+        `median ${milliseconds(middle(frames, one => one.middle))}`,
+        `${milliseconds(middle(frames, ({ cpu }) => cpu))} of CPU`,
+        `of it script ${milliseconds(middle(frames, ({ script }) => script))}`,
+        `layout ${milliseconds(middle(frames, ({ layout }) => layout))}`,
+      ].join(', '),
     },
     {
       name: 'console: heap',
