@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
-import { useEffect, useState, useSyncExternalStore } from 'react'
+import { type MouseEvent, useEffect, useState, useSyncExternalStore } from 'react'
 import { Menu, MenuItem, MenuTrigger, Popover, Button as RawButton, Separator } from 'react-aria-components'
 import type { Kind } from '../../api/kind.ts'
 import { dropAllDrafts } from '../data/drafts.ts'
@@ -34,7 +34,8 @@ export function Shell() {
   const open = isOpen ? { 'data-open': '' } : {}
   return (
     <div className={style.app}>
-      <a className={style.skip} href="#content">
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on the page, as its role says */}
+      <a className={style.skip} href="#content" onClick={skip}>
         {text.skip}
       </a>
       <button type="button" aria-label={text.close} className={style.scrim} {...open} onClick={() => setOpen(false)} />
@@ -61,6 +62,12 @@ export function Shell() {
       <ShortcutHelp isOpen={isHelping} onClose={() => setHelping(false)} />
     </div>
   )
+}
+
+/** The base of the page is another address, so the browser would leave the page. */
+function skip(event: MouseEvent): void {
+  event.preventDefault()
+  document.getElementById('content')?.focus()
 }
 
 function StaleBanner() {

@@ -14,12 +14,18 @@ const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName))
 
+/** The list handles these keys itself once it has the focus. */
+function focusList(): void {
+  const list = document.querySelector<HTMLElement>('[role="grid"]')
+  if (!list?.contains(document.activeElement)) list?.focus()
+}
+
 export function useShortcuts({ find, help }: { readonly find: () => void; readonly help: () => void }): void {
   const navigate = useNavigate()
   const actions = useRef({ find, help })
   actions.current = { find, help }
   useEffect(() => {
-    let begun = 0
+    let begun = Number.NEGATIVE_INFINITY
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)) {
         event.preventDefault()
@@ -28,13 +34,14 @@ export function useShortcuts({ find, help }: { readonly find: () => void; readon
       if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return
       if (document.querySelector('[role="dialog"]')) return
       if (event.timeStamp - begun < chordWithin) {
-        begun = 0
+        begun = Number.NEGATIVE_INFINITY
         const place = allPlaces.find(({ keys }) => keys === `g ${event.key}`)
         if (place) void navigate({ to: place.to })
         return
       }
       if (event.key === 'g') begun = event.timeStamp
       else if (event.key === '?') actions.current.help()
+      else if (event.key === 'j' || event.key === 'k') focusList()
       else if (event.key === '/') {
         event.preventDefault()
         document.querySelector<HTMLElement>('[data-shortcut="search"]')?.focus()

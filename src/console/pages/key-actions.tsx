@@ -65,7 +65,6 @@ function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void })
       setProblem(problemOf(error).message)
     }
   }
-  if (secret) return <ShownOnce name={at.name} secret={secret} server={serverUrl.href} onClose={onClose} />
   return (
     <Modal title={`Rotate ${at.name}`} isOpen onClose={onClose}>
       <p>
@@ -90,6 +89,8 @@ function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void })
           {needsForce ? 'Rotate, and end the oldest secret' : 'Rotate'}
         </Button>
       </DialogButtons>
+      {/* Inside of this dialog, so that the focus returns to the button that opened it. */}
+      {secret && <ShownOnce name={at.name} secret={secret} server={serverUrl.href} onClose={onClose} />}
     </Modal>
   )
 }

@@ -20,9 +20,12 @@ const notText = 'This value is not text. Remove the key and add it again, or cha
 export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowProps) {
   const [shown, setShown] = useState<SecretValue>()
   const [problem, setProblem] = useState('')
+  /** Takes the focus when it appears, because the button that was pressed disappears. */
+  const [next, setNext] = useState<'reveal' | 'hide' | 'value' | 'undo' | 'edit'>()
   const reveal = async () => {
     try {
       setShown(await readValue(kind, at, name))
+      setNext('hide')
     } catch (error) {
       setProblem(problemOf(error).message)
     }
@@ -32,10 +35,23 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
       const value = shown ?? (await readValue(kind, at, name))
       if (value?.isText === false) return setProblem(notText)
       onChange(value?.shown ?? '')
+      setNext('value')
       setShown(undefined)
     } catch (error) {
       setProblem(problemOf(error).message)
     }
+  }
+  const hide = () => {
+    setShown(undefined)
+    setNext('reveal')
+  }
+  const remove = () => {
+    onChange(null)
+    setNext('undo')
+  }
+  const undo = () => {
+    onChange(undefined)
+    setNext('edit')
   }
   const read = { verb: 'get', kind, ...at }
   return (
@@ -45,6 +61,8 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
         {typeof draft === 'string' ? (
           <textarea
             aria-label={`New value of ${name}`}
+            // biome-ignore lint/a11y/noAutofocus: the button that opened it is gone
+            autoFocus={next === 'value'}
             value={draft}
             rows={1}
             autoComplete="off"
@@ -64,19 +82,25 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
       </td>
       <td className={style.buttons}>
         {draft !== undefined ? (
-          <Button look="quiet" aria-label={`Undo the change of ${name}`} onPress={() => onChange(undefined)}>
+          <Button look="quiet" aria-label={`Undo the change of ${name}`} autoFocus={next === 'undo'} onPress={undo}>
             Undo
           </Button>
         ) : (
           <>
             {shown === undefined ? (
-              <ActionButton look="quiet" action={read} aria-label={`Reveal ${name}`} onPress={() => void reveal()}>
+              <ActionButton
+                look="quiet"
+                action={read}
+                aria-label={`Reveal ${name}`}
+                autoFocus={next === 'reveal'}
+                onPress={() => void reveal()}
+              >
                 Reveal
               </ActionButton>
             ) : (
               <>
                 <CopyButton value={shown.shown} />
-                <Button look="quiet" aria-label={`Hide ${name}`} onPress={() => setShown(undefined)}>
+                <Button look="quiet" aria-label={`Hide ${name}`} autoFocus={next === 'hide'} onPress={hide}>
                   Hide
                 </Button>
               </>
@@ -87,6 +111,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
                   look="quiet"
                   action={{ verb: 'patch', kind, ...at }}
                   aria-label={`Edit ${name}`}
+                  autoFocus={next === 'edit'}
                   onPress={() => void edit()}
                 >
                   Edit
@@ -95,7 +120,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
                   look="quiet"
                   action={{ verb: 'patch', kind, ...at }}
                   aria-label={`Remove ${name}`}
-                  onPress={() => onChange(null)}
+                  onPress={remove}
                 >
                   Remove
                 </ActionButton>
