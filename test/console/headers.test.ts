@@ -22,14 +22,13 @@ suite('console: headers', () => {
   const send = (path: string, { method = 'GET', headers = {} }: { method?: string; headers?: object } = {}) =>
     new Promise<Answer>((resolve, reject) => {
       const { hostname, port } = new URL(server.http)
-      const call = request(
-        { hostname, port, path, method, headers: { ...headers } },
-        async (answer: IncomingMessage) => {
-          let text = ''
-          for await (const chunk of answer.setEncoding('utf8')) text += chunk
-          resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text })
-        },
-      )
+      const call = request({ hostname, port, path, method, headers: { ...headers } }, (answer: IncomingMessage) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', chunk => {
+          text += chunk
+        })
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }))
+      })
       call.on('error', reject)
       call.end()
     })
