@@ -141,6 +141,8 @@ const problemsInPage = `(() => {
   return problems
 })()`
 
+const inits = 'window.ran = () => { window.hasRun = true }; window.onclick = null'
+
 /** Fails unless everything that the page shows is text. */
 export async function assertOnlyText(page: Page, where: string): Promise<void> {
   assert.deepEqual(await page.evaluate<readonly string[]>(problemsInPage), [], where)
