@@ -20,7 +20,9 @@ function textOf(row: Row): string {
   const known = texts.get(row)
   if (known !== undefined) return known
   const labels = Object.entries(row.labels).map(([key, value]) => `${key}=${value}`)
-  const made = [row.name, row.namespace, ...Object.values(row.cells), ...labels].join('\n').toLowerCase()
+  // The server writes the age once, and the page shows it in other words.
+  const { Age: _, ...cells } = row.cells
+  const made = [row.name, row.namespace, ...Object.values(cells), ...labels].join('\n').toLowerCase()
   texts.set(row, made)
   return made
 }

@@ -3,13 +3,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pathAt } from '../editor/schema-help.ts'
-import { parseFilter } from './filter.ts'
+import { filterRows, parseFilter } from './filter.ts'
 import { scopeSentences } from './scope-words.ts'
 import { whoOf } from './who.ts'
 
 test('a filter has words for the browser and labels for the server', () => {
   assert.deepEqual(parseFilter('  Web env=prod tier!=x'), { words: ['web'], labelSelector: 'env=prod,tier!=x' })
   assert.deepEqual(parseFilter(''), { words: [], labelSelector: '' })
+})
+
+test('a filter searches the shown columns, not the age as the server wrote it', () => {
+  const made = { id: '/a', name: 'a', namespace: '', uid: '', version: '1', created: '', labels: {}, isDeleting: false }
+  const rows = [{ ...made, cells: { Name: 'a', Owner: 'user-7', Age: '115s' } }]
+  assert.deepEqual(filterRows(rows, ['user-7']), rows)
+  assert.deepEqual(filterRows(rows, ['115']), [])
 })
 
 test('a scope is one sentence per entry', () => {
