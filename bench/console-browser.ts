@@ -26,9 +26,18 @@ export type Cpu = { readonly all: number; readonly script: number; readonly layo
 /** Milliseconds: from start to end, and of CPU. */
 export type Task = { readonly wall: number; readonly cpu: number }
 
-/** `bench.first` and `bench.all` resolve to the times of the first rows and of the complete list, since the navigation. */
+/**
+ * `bench.first` and `bench.all` resolve to the times of the first rows and of the complete list, since the navigation.
+ * `bench.received` counts events: the only tab leads, so it passes all of them on to others.
+ */
 const timing = `
-  window.bench = {}
+  window.bench = { received: 0 }
+  const { postMessage } = BroadcastChannel.prototype
+  BroadcastChannel.prototype.postMessage = function (message) {
+    if (message.type === 'events') bench.received += message.events.length
+    bench.check?.()
+    return postMessage.call(this, message)
+  }
   const shown = selector => new Promise(done => {
     const seen = new MutationObserver(() => {
       if (!document.querySelector(selector)) return
