@@ -118,7 +118,7 @@ else
       await visit('audit')
       await page.getByText('tried to delete').first().waitFor()
       await assertOnlyText(page, 'writes')
-      await page.getByRole('checkbox', { name: 'Show reads' }).check()
+      await page.getByRole('checkbox', { name: 'Show reads' }).click()
       await page.getByText('tried to get').first().waitFor()
       await assertOnlyText(page, 'reads')
       await visit(`audit?name=${segment}&user=${segment}`)
@@ -141,6 +141,7 @@ else
         'namespace',
         'name',
         'who',
+        'reads',
         'uid',
         'code',
         'from',

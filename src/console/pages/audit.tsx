@@ -27,9 +27,9 @@ const labels: { readonly [field in (typeof auditFields)[number]]: readonly [labe
 const pollEvery = 5000
 
 export function AuditPage() {
-  const search = useSearch({ strict: false }) as AuditQuery & { readonly reads?: boolean }
+  const search = useSearch({ strict: false }) as AuditQuery & { readonly reads?: string }
   const query = pick(search)
-  const withReads = search.reads === true
+  const withReads = search.reads === 'true'
   const navigate = useNavigate()
   const [isLive, setLive] = useState(true)
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } = useInfiniteQuery({
@@ -58,7 +58,7 @@ export function AuditPage() {
             onChange={event =>
               void navigate({
                 to: '/audit',
-                search: { ...query, ...(event.currentTarget.checked ? { reads: true } : {}) },
+                search: { ...query, ...(event.currentTarget.checked ? { reads: 'true' } : {}) },
               })
             }
           />{' '}
