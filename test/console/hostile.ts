@@ -122,6 +122,9 @@ const problemsInPage = `(() => {
     }
   for (const element of document.querySelectorAll('*'))
     for (const { name } of element.attributes) if (/^on/i.test(name)) problems.push('handler ' + name)
+  for (const element of document.querySelectorAll('[title], [aria-label], [aria-description], [placeholder], [alt]'))
+    for (const { name, value } of element.attributes)
+      if (/^(title|aria-.*|placeholder|alt)$/.test(name) && /[\\u202A-\\u202E\\u2066-\\u2069]/.test(value)) problems.push('reordered by ' + name + ': ' + value.slice(0, 80))
   // Text beside a name runs from left to right. Words are measured, because a long text may have several lines.
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   const range = document.createRange()

@@ -20,6 +20,7 @@ test('a link cannot add a flag or a control character to the command of the page
   assert.doesNotMatch(typed, /[\u0000-\u001f\u007f]/)
 })
 
+const merge = { 'content-type': 'application/merge-patch+json' }
 const secrets = `${ours}/namespaces/default/sharedsecrets`
 
 if (!found) notRun('Chromium')
@@ -60,6 +61,30 @@ else
       assert.equal(await page.getByLabel('New value of password').count(), 0)
     })
 
+    test('a change that is no longer in the history is not overwritten without asking', async () => {
+      const patch = (data: object) => stage.ask('PATCH', `${secrets}/forgotten`, { spec: { stringData: data } }, merge)
+      await stage.ask('POST', secrets, { metadata: { name: 'forgotten' }, spec: { stringData: { password: 'old' } } })
+      const page = await stage.signedIn({ path: 'ns/default/secrets/forgotten' })
+      await page.getByRole('button', { name: 'Edit password' }).click()
+      await page.getByLabel('New value of password').fill('mine')
+      await patch({ password: 'theirs' })
+      for (let round = 0; round < 22; round++) await patch({ other: String(round) })
+      const numbers = async (): Promise<number[]> => {
+        const { status } = await stage.ask('GET', `${secrets}/forgotten/history`)
+        return status.versions.map((one: { number: number }) => one.number)
+      }
+      while ((await numbers()).includes(2));
+      await page.getByRole('button', { name: 'Save changes', exact: true }).click()
+      const dialog = page.getByRole('dialog', { name: 'Somebody else may have changed the same keys' })
+      await dialog.getByText('password').waitFor()
+      assert.equal((await dataOf('forgotten')).password, btoa('theirs'))
+      await dialog.getByLabel('Use mine').click()
+      await dialog.getByRole('button', { name: 'Save changes' }).click()
+      await page.getByText('1 key changed').waitFor({ state: 'detached' })
+      const { password, other } = await dataOf('forgotten')
+      assert.deepEqual([password, other], [btoa('mine'), btoa('21')])
+    })
+
     const signInBeside = async (context: BrowserContext, key: string): Promise<Page> => {
       const page = await context.newPage()
       await page.goto(new URL('../auth/login', stage.url).href)
@@ -87,7 +112,7 @@ else
       await admin.getByText(/^live/).waitFor()
       const other = await signInBeside(context, eve)
       await other.goto(`${stage.url}teams`)
-      await other.getByRole('heading', { name: 'Teams' }).waitFor()
+      await other.getByRole('heading', { name: 'Teams', exact: true }).waitFor()
       await other.getByRole('navigation').getByText('eve', { exact: true }).waitFor()
       await stage.ask('POST', `${ours}/teams`, { metadata: { name: 'merger-plans' } })
       await stage.ask('POST', `${ours}/teams`, { metadata: { name: 'of-eve' }, spec: { users: ['eve'] } })

@@ -157,10 +157,10 @@ function Me() {
   const theme = useTheme()
   const navigate = useNavigate()
   const leave = async (isEverywhere: boolean) => {
-    await signOut(isEverywhere)
+    const atProvider = await signOut(isEverywhere)
     await dropAllDrafts().catch(() => {})
     announceSession()
-    location.assign(consoleUrl)
+    location.assign(atProvider ?? consoleUrl)
   }
   const act = (key: string) => {
     if (key === 'out') void leave(false)

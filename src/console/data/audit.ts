@@ -3,7 +3,8 @@
 import { getJson } from './server.ts'
 
 export type AuditEvent = {
-  readonly metadata: { readonly name: string; readonly uid: string }
+  /** Events of a watch have a version. */
+  readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion?: string }
   readonly verb: string
   readonly auditID?: string
   readonly requestURI?: string
@@ -31,21 +32,29 @@ export type AuditQuery = { readonly [field in (typeof auditFields)[number]]?: st
 /** A search without a verb shows changes only, unless reads are wanted: lists read all day. */
 const reads = ['get', 'list', 'watch']
 
-export type AuditPage = { readonly events: readonly AuditEvent[]; readonly next: string | undefined }
+/** The field selector of a search. */
+export function selectorOf(query: AuditQuery, withReads = true): string {
+  const asked = auditFields.flatMap(field => (query[field] ? [`${field}=${query[field]}`] : []))
+  const hidden = withReads || query.verb ? [] : reads.map(verb => `verb!=${verb}`)
+  return [...asked, ...hidden].join(',')
+}
+
+export type AuditPage = {
+  readonly events: readonly AuditEvent[]
+  readonly next: string | undefined
+  /** A watch of this version brings the events after those of the page. */
+  readonly version: string
+}
 
 const pageSize = 100
 /** A page can be short although older events match: the server limits the work of one request. */
 const maxEmptyPages = 50
 
-type SearchOptions = { readonly from?: string | undefined; readonly withReads?: boolean }
-
-export async function searchAudit(query: AuditQuery, options: SearchOptions = {}): Promise<AuditPage> {
-  const { from, withReads = true } = options
-  const asked = auditFields.flatMap(field => (query[field] ? [`${field}=${query[field]}`] : []))
-  const hidden = withReads || query.verb ? [] : reads.map(verb => `verb!=${verb}`)
-  const selector = [...asked, ...hidden].join(',')
+/** `from`: where the page before ended. */
+export async function searchAudit(selector: string, from?: string): Promise<AuditPage> {
   const events: AuditEvent[] = []
   let next = from
+  let version: string | undefined
   for (let pages = 0; pages < maxEmptyPages; pages++) {
     const parameters = new URLSearchParams({
       limit: String(pageSize - events.length),
@@ -54,11 +63,12 @@ export async function searchAudit(query: AuditQuery, options: SearchOptions = {}
     })
     const page = await getJson<{
       readonly items: readonly AuditEvent[]
-      readonly metadata: { readonly continue?: string }
+      readonly metadata: { readonly continue?: string; readonly resourceVersion: string }
     }>(`/apis/management.platform.sh/v1/auditevents?${parameters}`)
     events.push(...page.items)
+    version ??= page.metadata.resourceVersion
     next = page.metadata.continue || undefined
     if (next === undefined || events.length >= pageSize) break
   }
-  return { events, next }
+  return { events, next, version: version ?? '0' }
 }

@@ -4,8 +4,9 @@
 import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Watch } from '../../api/resources.ts'
+import { AuditEvent } from '../../kinds/audit-event.ts'
 import { shownKinds } from './places.ts'
-import { basePath, boundUser, rows } from './server.ts'
+import { basePath, boundUser, rows, server } from './server.ts'
 
 /** What to watch. The key is its JSON. */
 export type Feed = {
@@ -174,8 +175,10 @@ const longest = 15_000
 /** Resumes after every end. Rejects on errors that a retry cannot fix. */
 async function keepOpen(key: string, one: Open, signal: AbortSignal): Promise<void> {
   const { kind: id, ...selection } = JSON.parse(key) as Feed
-  const kind = shownKinds.find(kind => kind.id === id)
+  const kind = [...shownKinds, AuditEvent].find(kind => kind.id === id)
   if (!kind) throw new TypeError(`${id} has no pages`)
+  // Audit events have no secrets, and their pages show more than the columns.
+  const { list, watch: follow } = kind === AuditEvent ? server : rows
   const setLost = (isLost: boolean) => {
     if (one.isLost === isLost) return
     one.isLost = isLost
@@ -186,8 +189,8 @@ async function keepOpen(key: string, one: Open, signal: AbortSignal): Promise<vo
   while (!signal.aborted) {
     try {
       const isFresh = one.version === undefined
-      one.version ??= (await rows.list(kind, { ...selection, limit: 1 })).resourceVersion
-      const watch = await rows.watch(kind, { ...selection, resourceVersion: one.version, allowWatchBookmarks: true })
+      one.version ??= (await list(kind, { ...selection, limit: 1 })).resourceVersion
+      const watch = await follow(kind, { ...selection, resourceVersion: one.version, allowWatchBookmarks: true })
       if (isFresh) post({ type: 'opened', key, version: one.version })
       setLost(false)
       delay = shortest

@@ -4,6 +4,7 @@ import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { JsonObject, Ref, Resource } from '../../api/object.ts'
 import { pathOf } from '../../api/paths.ts'
+import { maxChangedKeys } from '../../kinds/secret-version.ts'
 import { readMasked } from './object.ts'
 import { getJson, server } from './server.ts'
 
@@ -65,8 +66,13 @@ export type DataChange = { readonly [key: string]: string | null }
 
 export type DataSaved =
   | { readonly result: 'saved' }
-  /** Somebody changed the same keys since the edit began. */
-  | { readonly result: 'conflict'; readonly keys: readonly string[]; readonly theirs: Resource }
+  /** Somebody changed the same keys since the edit began, or may have: the history no longer has all changes. */
+  | {
+      readonly result: 'conflict'
+      readonly keys: readonly string[]
+      readonly theirs: Resource
+      readonly isKnown: boolean
+    }
 
 const maxAttempts = 5
 
@@ -85,13 +91,21 @@ export async function saveData(kind: Kind, ref: Ref, base: Resource, change: Dat
       if (!(error instanceof ApiError) || error.code !== 409 || attempt >= maxAttempts) throw error
       const { object: theirs } = await readMasked(kind, ref)
       if (theirs.metadata.uid !== base.metadata.uid) throw error
-      const since = (await readHistory(kind, ref)).filter(({ number }) => number > versionOf(base))
-      const touched = new Set(since.flatMap(({ changed = [] }) => changed))
-      const keys = Object.keys(change).filter(key => touched.has(key))
-      if (keys.length) return { result: 'conflict', keys, theirs }
+      const touched = changedBetween(base, theirs, await readHistory(kind, ref))
+      const keys = Object.keys(change).filter(key => !touched || touched.has(key))
+      if (keys.length) return { result: 'conflict', keys, theirs, isKnown: touched !== undefined }
       resourceVersion = theirs.metadata.resourceVersion
     }
   }
+}
+
+/** Keys that differ between two versions; undefined: the history does not tell. */
+function changedBetween(base: Resource, theirs: Resource, history: readonly Version[]): Set<string> | undefined {
+  const since = history.filter(({ number }) => number > versionOf(base))
+  const isComplete =
+    since.filter(({ number }) => number <= versionOf(theirs)).length === versionOf(theirs) - versionOf(base)
+  const isCut = since.some(({ changed = [] }) => changed.length >= maxChangedKeys)
+  return isComplete && !isCut ? new Set(since.flatMap(({ changed = [] }) => changed)) : undefined
 }
 
 /** Restores the data of an earlier version as a new version. */

@@ -85,9 +85,13 @@ export async function signInWithKey(key: string): Promise<void> {
   throw new ApiError(response.status, status.reason ?? 'Unauthorized', status.message ?? 'the key was not accepted')
 }
 
-export async function signOut(isEverywhere: boolean): Promise<void> {
+/** The page that ends the session at the provider; undefined: there is none. */
+export async function signOut(isEverywhere: boolean): Promise<string | undefined> {
   const query = isEverywhere ? '?everywhere=true' : ''
-  await fetch(new URL(`auth/logout${query}`, serverUrl), { method: 'POST', redirect: 'manual' })
+  const headers = { Accept: 'application/json' }
+  const response = await fetch(new URL(`auth/logout${query}`, serverUrl), { method: 'POST', headers })
+  if (!response.ok) return undefined
+  return ((await response.json()) as { readonly location?: string }).location
 }
 
 /** For a GET that the client has no method for, such as a version of a secret. Throws ApiError. */

@@ -50,13 +50,13 @@ type CodeEditorProps = {
   readonly language?: Extension
 }
 
-/** The text belongs to the user: `value` replaces it only when it differs from what the editor reported last. */
+/** The text belongs to the user: `value` replaces it only if the editor did not report it. It may lag behind several reports. */
 export function CodeEditor({ label, value, onChange, problems, complete, language = yaml() }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
   const latest = useRef({ onChange, problems })
   latest.current = { onChange, problems }
-  const reported = useRef(value)
+  const reported = useRef([value])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once
   useEffect(() => {
     if (!place.current) return
@@ -81,8 +81,9 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
           ...(complete ? [autocompletion({ override: [complete] })] : []),
           EditorView.updateListener.of(update => {
             if (!update.docChanged) return
-            reported.current = update.state.doc.toString()
-            latest.current.onChange?.(reported.current)
+            const text = update.state.doc.toString()
+            reported.current.push(text)
+            latest.current.onChange?.(text)
           }),
         ],
       }),
@@ -92,8 +93,10 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
   }, [])
   useEffect(() => {
     const editor = view.current
-    if (!editor || value === reported.current) return
-    reported.current = value
+    if (!editor) return
+    const at = reported.current.indexOf(value)
+    reported.current = at === -1 ? [value] : reported.current.slice(at)
+    if (at !== -1) return
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
   }, [value])
   return <div ref={place} />

@@ -3,7 +3,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
-import { type AuditQuery, auditFields, searchAudit } from '../data/audit.ts'
+import { type AuditQuery, auditFields, searchAudit, selectorOf } from '../data/audit.ts'
+import { useNewEvents } from '../data/audit-feed.ts'
 import { auditCommand } from '../data/commands.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
@@ -24,22 +25,21 @@ const labels: { readonly [field in (typeof auditFields)[number]]: readonly [labe
   to: ['To', ''],
 }
 
-const pollEvery = 5000
-
 export function AuditPage() {
   const search = useSearch({ strict: false }) as AuditQuery & { readonly reads?: string }
   const query = pick(search)
   const withReads = search.reads === 'true'
   const navigate = useNavigate()
   const [isLive, setLive] = useState(true)
+  const selector = selectorOf(query, withReads)
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } = useInfiniteQuery({
-    queryKey: ['audit', query, withReads],
-    queryFn: ({ pageParam }) => searchAudit(query, { from: pageParam, withReads }),
+    queryKey: ['audit', selector],
+    queryFn: ({ pageParam }) => searchAudit(selector, pageParam),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next,
-    refetchInterval: ({ state }) => (isLive && (state.data?.pages.length ?? 1) === 1 ? pollEvery : false),
   })
-  const events = data?.pages.flatMap(page => page.events) ?? []
+  const added = useNewEvents({ selector, first: data?.pages[0], isLive, reload: refetch })
+  const events = [...added, ...(data?.pages.flatMap(page => page.events) ?? [])]
   return (
     <Page
       title="Who did what"

@@ -2,28 +2,30 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { searchAudit } from '../data/audit.ts'
+import { searchAudit, selectorOf } from '../data/audit.ts'
+import { useNewEvents } from '../data/audit-feed.ts'
 import { ErrorState, Loading, Stack, State } from '../ui/parts.tsx'
 import { AuditTable } from './audit-table.tsx'
 import type { TabProps } from './tab.ts'
 
 export function EventsTab({ kind, at, object }: TabProps) {
-  const uid = object.metadata.uid ?? ''
-  const { data, error, isPending } = useQuery({
-    queryKey: ['audit', { uid }],
-    queryFn: () => searchAudit({ uid }),
-    refetchInterval: 15_000,
+  const selector = selectorOf({ uid: object.metadata.uid ?? '' })
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: ['events', selector],
+    queryFn: () => searchAudit(selector),
   })
+  const added = useNewEvents({ selector, first: data, isLive: true, reload: refetch })
   if (isPending) return <Loading />
   if (error) return <ErrorState error={error} />
+  const events = [...added, ...data.events]
   return (
     <Stack>
-      {data.events.length === 0 ? (
+      {events.length === 0 ? (
         <State title="No event yet">
           <p>The audit log has no event of this object that you may see.</p>
         </State>
       ) : (
-        <AuditTable events={data.events} />
+        <AuditTable events={events} />
       )}
       <Link
         to="/audit"

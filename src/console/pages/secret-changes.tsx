@@ -39,11 +39,13 @@ export function Changes({ draft: { base, change }, current }: { draft: Draft; cu
 
 type ConflictDialogProps = {
   readonly keys: readonly string[]
+  /** False: the history no longer has all changes of others. */
+  readonly isKnown: boolean
   readonly onChoose: (mine: ReadonlySet<string>) => void
   readonly onCancel: () => void
 }
 
-export function ConflictDialog({ keys, onChoose, onCancel }: ConflictDialogProps) {
+export function ConflictDialog({ keys, isKnown, onChoose, onCancel }: ConflictDialogProps) {
   const [mine, setMine] = useState<ReadonlySet<string>>(new Set())
   const toggle = (key: string, isMine: boolean) => {
     const next = new Set(mine)
@@ -52,8 +54,16 @@ export function ConflictDialog({ keys, onChoose, onCancel }: ConflictDialogProps
     setMine(next)
   }
   return (
-    <Modal title="Somebody else changed the same keys" isOpen onClose={onCancel}>
-      <p>Choose for each key. Keys that only you changed are saved in any case.</p>
+    <Modal
+      title={isKnown ? 'Somebody else changed the same keys' : 'Somebody else may have changed the same keys'}
+      isOpen
+      onClose={onCancel}
+    >
+      <p>
+        {isKnown
+          ? 'Choose for each key. Keys that only you changed are saved in any case.'
+          : 'The data has changed since you began, and its history no longer has all of these changes. Choose for each key.'}
+      </p>
       {keys.map(key => (
         <fieldset key={key}>
           <legend>

@@ -6,7 +6,7 @@ import type { Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
 import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
 import { objectKey } from '../data/object.ts'
-import { type DataChange, keyNames, saveData, versionOf } from '../data/secrets.ts'
+import { type DataChange, type DataSaved, keyNames, saveData, versionOf } from '../data/secrets.ts'
 import { text } from '../text.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
@@ -26,7 +26,7 @@ export function SecretData({ kind, at, object }: TabProps) {
   const name = `${user} data ${kind.id} ${at.namespace}/${at.name}`
   const [draft, setDraft] = useState<Draft>()
   const [problem, setProblem] = useState('')
-  const [conflict, setConflict] = useState<{ readonly keys: readonly string[]; readonly theirs: Resource }>()
+  const [conflict, setConflict] = useState<Extract<DataSaved, { readonly result: 'conflict' }>>()
   useEffect(() => {
     let isOpen = true
     void loadDraft<Draft>(name)
@@ -127,6 +127,7 @@ export function SecretData({ kind, at, object }: TabProps) {
       {conflict && draft && (
         <ConflictDialog
           keys={conflict.keys}
+          isKnown={conflict.isKnown}
           onCancel={() => setConflict(undefined)}
           onChoose={mine => {
             const kept = Object.entries(draft.change).filter(([key]) => !conflict.keys.includes(key) || mine.has(key))

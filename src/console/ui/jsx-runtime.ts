@@ -10,13 +10,32 @@ export { Fragment }
 const reordering = /[\u202A-\u202E\u2066-\u2069]/g
 const nameOf = (character: string) => `⟨U+${character.charCodeAt(0).toString(16).toUpperCase()}⟩`
 
-type Props = { readonly children?: ReactNode }
+type Props = { readonly [name: string]: unknown; readonly children?: ReactNode }
+
+const shownText = (text: string): string => text.replace(reordering, nameOf)
 
 const shown = (child: ReactNode): ReactNode =>
-  typeof child === 'string' ? child.replace(reordering, nameOf) : Array.isArray(child) ? child.map(shown) : child
+  typeof child === 'string' ? shownText(child) : Array.isArray(child) ? child.map(shown) : child
 
-const withShown = (props: Props): Props =>
-  props.children === undefined ? props : { ...props, children: shown(props.children) }
+/** Attributes that people read or hear. `textValue` names an item of a menu. */
+const spoken = new Set([
+  'title',
+  'alt',
+  'placeholder',
+  'textValue',
+  'aria-label',
+  'aria-description',
+  'aria-placeholder',
+  'aria-roledescription',
+  'aria-valuetext',
+])
+
+function withShown(props: Props): Props {
+  const changed: { [name: string]: unknown } = props.children === undefined ? {} : { children: shown(props.children) }
+  for (const [name, value] of Object.entries(props))
+    if (typeof value === 'string' && spoken.has(name)) changed[name] = shownText(value)
+  return { ...props, ...changed }
+}
 
 export const jsx: typeof create = (type, props, key) => create(type, withShown(props as Props), key)
 export const jsxs: typeof createMany = (type, props, key) => createMany(type, withShown(props as Props), key)
