@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { measureAuthorize } from './authorize.ts'
 import { measureCli } from './cli.ts'
 import { measureConsole } from './console.ts'
+import { measureEtcd } from './etcd.ts'
 import { measureGateway } from './gateway.ts'
 import { generator } from './load.ts'
 import { lookAtMachine } from './machine-info.ts'
@@ -29,6 +30,7 @@ const parts: { readonly [name: string]: (seconds: number) => Promise<Measured> }
   sync: measureSync,
   cli: measureCli,
   console: measureConsole,
+  etcd: measureEtcd,
 }
 const { values, positionals } = parseArgs({
   allowPositionals: true,

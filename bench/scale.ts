@@ -12,7 +12,7 @@ const many = 100_000
 const residentOf = (pid: number) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
-async function fill(server: Server, from: number, to: number): Promise<void> {
+export async function fill(server: Server, from: number, to: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64, rejectUnauthorized: false })
   const headers = { Authorization: `Bearer ${server.key}`, 'Content-Type': 'application/json' }
   let next = from

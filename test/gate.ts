@@ -1,11 +1,13 @@
 // The gate. `npm test` checks types, format, lint and dead code, then runs the unit, conformance and e2e tests.
 // `npm run test:slow` runs the others, `*.slow.test.ts`: crashes, disk faults, consistency, malice, full matrices, packaging, bench smoke.
+// It ends with `npm run test:etcd`: the tests of the etcd engine, and the e2e tests again on etcd.
 
 import { globSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { findDesktop } from './support/desktop-tools.ts'
+import { startEtcd } from './support/etcd.ts'
 import { exec } from './support/exec.ts'
 import { openFiu } from './support/fiu.ts'
 import { findKubectls } from './support/kubectl.ts'
@@ -29,8 +31,12 @@ const steps: Step[] = [
   tool('format and lint', 'biome', 'ci', '--colors=off', '--error-on-warnings', '--diagnostic-level=warn', '.'),
 ]
 
+/** E2e tests of the files of a data directory, of the syncer, and of the cost in memory: they do not depend on the engine. */
+const ofFiles = /(backup|restore|upgrade|verify|first-start|kube-compatibility|cost|sync[a-z-]*)\.test\.ts$/
+
 const isSlow = process.argv.includes('--slow')
-const failed = isSlow ? [] : await runSteps()
+const isOnEtcd = process.argv.includes('--etcd')
+const failed = isSlow || isOnEtcd ? [] : await runSteps()
 const hasFailed = await runTests()
 if (failed.length) console.log(`FAILED before the tests: ${failed.join(', ')}`)
 process.exit(failed.length || hasFailed ? 1 : 0)
@@ -81,10 +87,17 @@ async function runTests(): Promise<boolean> {
   // Otherwise each file would compile the sources again.
   process.env['NODE_COMPILE_CACHE'] = compiled
   if (isSlow) process.env['PLATFORM_TEST_MATRIX'] = 'full'
+  const etcd = isOnEtcd ? await startEtcd() : undefined
+  if (etcd) process.env['PLATFORM_TEST_ETCD'] = etcd.endpoints[0]
   const slow = globSync(['src/**/*.slow.test.ts', 'test/**/*.slow.test.ts'])
+  const ofEtcd = globSync(['src/storage/etcd/*.slow.test.ts', 'test/etcd/*.slow.test.ts'])
   const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { exclude: ['test/prove/**'] })
   const matrices = globSync(['test/e2e/kubectl-*.test.ts', 'test/access/kubectl.test.ts'])
-  const files = isSlow ? [...slow, ...matrices] : all.filter(file => !slow.includes(file))
+  const files = isOnEtcd
+    ? [...ofEtcd, ...globSync('test/e2e/*.test.ts').filter(file => !slow.includes(file) && !ofFiles.test(file))]
+    : isSlow
+      ? [...slow.filter(file => !ofEtcd.includes(file)), ...matrices]
+      : all.filter(file => !slow.includes(file))
   const execArgv = ['--import', import.meta.resolve('./support/deadline.ts')]
   // Most tests wait for processes and timers more than they compute.
   const events = run({ files: files.toSorted(), concurrency: 2 * cores, execArgv })
@@ -109,6 +122,7 @@ async function runTests(): Promise<boolean> {
   for await (const text of report) process.stdout.write(text as string)
   const slowest = [...spent].toSorted(([, one], [, other]) => other - one).slice(0, 20)
   console.log('slowest files, in seconds:')
+  await etcd?.close()
   for (const [file, ms] of slowest) console.log(`${(ms / 1000).toFixed(1).padStart(7)} ${relative(root, file)}`)
   return hasFailed
 }

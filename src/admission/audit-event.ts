@@ -4,7 +4,6 @@ import type { Admission } from '../api/admission.ts'
 import {
   type Actor,
   type AuditLine,
-  type AuditPosition,
   type AuditQuery,
   type AuditReader,
   auditEventName,
@@ -30,40 +29,48 @@ import {
   type WatchOptions,
   watchEvent,
 } from '../api/resources.ts'
-import { forEachInSlices } from '../api/time-slices.ts'
 import { AuditEvent } from '../kinds/audit-event.ts'
+import { openContinueTokens, type TokenSealing } from './audit-continue.ts'
 
-type Dependencies = { readonly auditLog: AuditReader }
+type Dependencies = TokenSealing & { readonly auditLog: AuditReader }
 
 const [defaultLimit, maxLimit] = [100, 500]
 const maxEvents = 256
 
-export const auditEventAdmission = ({ auditLog }: Dependencies): Admission<ObjectOf<typeof AuditEvent>> => ({
-  async list(options, caller) {
-    const query = queryOf(options)
-    const limit = Math.min(options.limit && options.limit > 0 ? options.limit : defaultLimit, maxLimit)
-    const from = options.continue ? readToken(options.continue) : undefined
-    const { position } = auditLog.feed
-    const view = viewOf(caller, options.only)
-    const actor = options.only && view.actor
-    const page = await auditLog.search({ query, actor, limit, from }, caller.impersonator ?? caller.username)
-    const items: Document[] = []
-    await forEachInSlices(page.items, found => {
-      const object = view.show(found)
-      if (object) items.push(encoded(object))
-    })
-    return {
-      items,
-      resourceVersion: String(position),
-      ...(page.next ? { continue: writeToken(page.next) } : {}),
-    }
-  },
-  watch(options, caller) {
-    const { feed, problem } = auditLog
-    if (problem !== undefined) throw auditUnreadable(problem)
-    return follow(feed, { query: queryOf(options), start: startOf(options, feed), view: viewOf(caller, options.only) })
-  },
-})
+export const auditEventAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof AuditEvent>> => {
+  const { auditLog } = dependencies
+  const tokens = openContinueTokens(dependencies)
+  return {
+    async list(options, caller) {
+      const query = queryOf(options)
+      const limit = Math.min(options.limit && options.limit > 0 ? options.limit : defaultLimit, maxLimit)
+      const view = viewOf(caller, options.only)
+      const actor = options.only && view.actor
+      const scope = JSON.stringify([view.actor, actor !== undefined, options.fieldSelector ?? ''])
+      const from = options.continue ? tokens.read(options.continue, scope) : undefined
+      const { position } = auditLog.feed
+      const show = (found: FoundEvent) => {
+        const object = view.show(found)
+        return object && encoded(object)
+      }
+      const { items, next, warnings } = await auditLog.search(
+        { query, actor, limit, from, show },
+        caller.impersonator ?? caller.username,
+      )
+      for (const text of warnings) options.warn?.(text)
+      return { items, resourceVersion: String(position), ...(next ? { continue: tokens.write(next, scope) } : {}) }
+    },
+    watch(options, caller) {
+      const { feed, problem } = auditLog
+      if (problem !== undefined) throw auditUnreadable(problem)
+      return follow(feed, {
+        query: queryOf(options),
+        start: startOf(options, feed),
+        view: viewOf(caller, options.only),
+      })
+    },
+  }
+}
 
 /** Encoded now, in slices, and not with the whole response. */
 function encoded(object: Resource): Document {
@@ -87,7 +94,7 @@ function viewOf({ username, groups, uid }: Caller, only: Filter | undefined): Vi
     show(found, version) {
       const object = objectOf(found, version)
       if (!only || isActionOf(actor, found.event)) return object
-      return only(object) ? objectOf({ ...found, event: redact(found.event) }, version, true) : undefined
+      return only(object) ? objectOf({ id: found.id, event: redact(found.event) }, version, true) : undefined
     },
   }
 }
@@ -132,26 +139,6 @@ function redact(event: AuditLine): AuditLine {
 
 const pick = <T extends object>(from: T, keys: readonly string[]): Partial<T> =>
   Object.fromEntries(Object.entries(from).filter(([key]) => keys.includes(key))) as Partial<T>
-
-const tokenVersion = 'audit/1'
-
-const writeToken = ({ file, at }: AuditPosition) => btoa(JSON.stringify({ v: tokenVersion, file, at }))
-
-function readToken(token: string): AuditPosition {
-  const { v, file, at } = decode(token)
-  if (v !== tokenVersion || typeof file !== 'string' || !Number.isSafeInteger(at) || (at as number) < 0)
-    throw badRequest('invalid continue token; start a new list without the continue parameter')
-  return { file, at: at as number }
-}
-
-function decode(token: string): { readonly [key: string]: unknown } {
-  try {
-    const value: unknown = JSON.parse(atob(token.slice(0, 512).replaceAll('-', '+').replaceAll('_', '/')))
-    return typeof value === 'object' && value !== null ? { ...value } : {}
-  } catch {
-    return {}
-  }
-}
 
 /** Without a version, a watch starts with the buffered events. */
 function startOf({ resourceVersion = '' }: WatchOptions, { start }: AuditReader['feed']): number {

@@ -2,6 +2,7 @@
 
 import { ApiError, badRequest } from './errors.ts'
 import type { JsonObject } from './object.ts'
+import type { Document } from './resources.ts'
 import { parseFieldSelector, SelectorError } from './selector.ts'
 
 type User = {
@@ -151,16 +152,25 @@ export const userGroup = (username: string) => `platform:user:${username}`
 /** A place in the log: a file, and a byte at the start of a line. */
 export type AuditPosition = { readonly file: string; readonly at: number }
 
+/** The positions from which a search continues, by the id of the replica. A log that has no older events is absent. `missing`: it could not be read. */
+export type AuditCursor = ReadonlyMap<string, AuditPosition | 'missing'>
+
 export type AuditSearch = {
   readonly query: AuditQuery
-  /** Only events of this actor, and events about objects, of which the caller checks the owner. */
+  /** Only events of this actor, and events about objects. `show` leaves out those that the caller may not see. */
   readonly actor?: Actor | undefined
   readonly limit: number
-  readonly from?: AuditPosition | undefined
+  readonly from?: AuditCursor | undefined
+  readonly show: (found: FoundEvent) => Document | undefined
 }
 
-/** `next`: where the search continues; undefined: the log has no older events. */
-export type AuditPage = { readonly items: readonly FoundEvent[]; readonly next?: AuditPosition | undefined }
+/** `next`: where the search continues; undefined: there are no older events. Neither depends on events that are not shown. */
+export type AuditPage = {
+  readonly items: readonly Document[]
+  readonly next?: AuditCursor | undefined
+  /** Says whose events are missing. */
+  readonly warnings: readonly string[]
+}
 
 /** Recent events, in order. Positions grow, also across restarts. */
 export interface AuditFeed {

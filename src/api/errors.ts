@@ -106,6 +106,11 @@ export const unavailable = (message: string) =>
   new ApiError(503, 'ServiceUnavailable', message, { details: { retryAfterSeconds: 1 } })
 export const timedOut = () =>
   new ApiError(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout', { details: {} })
+/** The server may have stored the change, or may do so later. */
+export const unknownOutcome = (message: string) =>
+  new ApiError(504, 'Timeout', `the outcome of the write is unknown: ${message}; read the object before you retry`, {
+    details: { causes: [{ reason: 'UnknownOutcome', message }] },
+  })
 export const tooManyRequests = () =>
   new ApiError(429, 'TooManyRequests', 'Too many requests, please try again later.', {
     details: { retryAfterSeconds: 1 },

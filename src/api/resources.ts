@@ -77,6 +77,8 @@ export type ListOptions = Selection & {
   readonly continue?: string
   readonly resourceVersion?: string
   readonly resourceVersionMatch?: string
+  /** Receives warnings for the client, for example that a part of the list is missing. */
+  readonly warn?: (text: string) => void
 }
 
 export type List = {

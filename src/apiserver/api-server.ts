@@ -20,8 +20,8 @@ import type { Registry } from '../registry/registry.ts'
 import type { InternalWrite } from '../serving/audit-internal.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { SealContext, SealError, Sealer } from '../storage/encryption.ts'
-import type { Storage } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { PatchPreviews } from './patch-previews.ts'
 
 export type ApiServer = {
@@ -33,6 +33,8 @@ export type ApiServer = {
   readonly write: (make: () => readonly Companion[]) => Promise<void>
   /** The internal client with decryption, for controllers that copy secrets. */
   readonly opened: Resources
+  /** The same for controllers: these writes fail if another replica runs the controllers. */
+  readonly controllers: Pick<ApiServer, 'internalClient' | 'write' | 'opened'>
   /** The owner of an object as a caller; undefined: no owner, or a team that does not exist. */
   readonly callerOf: (owner: Owner) => Caller | undefined
   readonly authorizer: Authorizer

@@ -20,7 +20,7 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { ClusterRoleBinding, RoleBinding } from '../kinds/rbac.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
-import type { Storage } from '../storage/index.ts'
+import type { Storage } from '../storage/storage.ts'
 import type { ApiServer } from './api-server.ts'
 import type { Settings } from './settings.ts'
 
@@ -34,13 +34,21 @@ export type ControllersOptions = {
 
 const namingTeams = [SharedSecret, ProjectSecret, Team, OwnedAccessKey, RoleBinding, ClusterRoleBinding]
 
-export function startBackgroundLoops({ apiServer, storage: { activity }, settings, now, failed }: ControllersOptions): {
+export type BackgroundLoops = {
   readonly ready: Promise<void>
   /** Resolves when no controller has queued or running work. Delayed work does not count. */
   idle(): Promise<void>
   stop(): Promise<void>
-} {
-  const resources = apiServer.internalClient
+}
+
+export function startBackgroundLoops({
+  apiServer,
+  storage: { activity },
+  settings,
+  now,
+  failed,
+}: ControllersOptions): BackgroundLoops {
+  const { internalClient: resources, write, opened } = apiServer.controllers
   const controllers = [
     startGarbageCollector({ resources, kinds, now, failed }),
     startAccessRoles({ resources, kinds: [SharedSecret, ProjectSecret, Team], now, failed }),
@@ -54,11 +62,18 @@ export function startBackgroundLoops({ apiServer, storage: { activity }, setting
     }),
     startTeamReferences({ resources, kinds: namingTeams, teamUid: apiServer.teamUid, failed }),
     startTeamRoles({ resources, now, failed }),
-    startRotationOverlap({ resources, write: apiServer.write, now, failed }),
+    startRotationOverlap({ resources, write, now, failed }),
     startRevocationSweep({ resources, now, failed }),
     startAggregation({ resources, failed }),
     startSigningKeys({ resources, now, failed }),
-    startProjectSecrets({ ...apiServer, removeStale: settings['secrets.removeStale'], now, failed }),
+    startProjectSecrets({
+      ...apiServer,
+      internalClient: resources,
+      opened,
+      removeStale: settings['secrets.removeStale'],
+      now,
+      failed,
+    }),
     startUserKeys({ resources, leftOverKeys: apiServer.leftOverKeys, failed }),
     startUserTeams({ resources, teamsOf: apiServer.teamsOf, failed }),
     startSecretVersions({

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import type { Authenticate } from '../auth/authn/authenticate.ts'
 import { writeSecret } from '../host/secret-file.ts'
@@ -11,14 +12,20 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 
 /**
  * Stores the key before anything else in an empty store. A store that is not empty already had its key, which stays
- * deleted if somebody deleted it. Writes admin.key first, so that a crash in between does not lose the key.
+ * deleted if somebody deleted it. Writes admin.key first, so that a crash in between does not lose the key. `isShared`: another
+ * replica may do the same.
  */
-export async function createAdminKey(internalClient: Resources, directory: string): Promise<void> {
+export async function createAdminKey(internalClient: Resources, directory: string, isShared = false): Promise<void> {
   const file = join(directory, 'admin.key')
   writeSecret(join(directory, unreadMark), '')
   const key = existsSync(file) ? readFileSync(file, 'utf8').trim() : makeKey(size => randomBytes(size))
   if (!existsSync(file)) writeSecret(file, `${key}\n`)
-  await storeKey(internalClient, 'admin', key)
+  await storeKey(internalClient, 'admin', key).catch((error: unknown) => {
+    if (!isShared || !(error instanceof ApiError) || error.reason !== 'AlreadyExists') throw error
+    // Another replica was first.
+    rmSync(file)
+    markAdminKeyRead(directory)
+  })
 }
 
 /** Exists from the beginning of the first start until the server has printed the path of the administrator's key. */

@@ -3,9 +3,11 @@
 import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
 import { type AdmissionDependencies, admissionsFor } from '../admission/admissions.ts'
 import { type GateDependencies, openGate } from '../admission/gate.ts'
+import type { Companion } from '../api/admission.ts'
 import { noAuditLog } from '../api/audit-query.ts'
 import { type Scope, systemCaller } from '../api/caller.ts'
 import { unavailable } from '../api/errors.ts'
+import type { Resources } from '../api/resources.ts'
 import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import { authenticateWith, isLiveWith, keyEndsWith } from '../auth/authn/authenticate.ts'
 import { expiryWarnings, renewalsWith } from '../auth/authn/expiry-warnings.ts'
@@ -44,6 +46,7 @@ import { isNamespaceInUse, namespacesInUse } from '../registry/virtual-kinds.ts'
 import { openSealer } from '../storage/encryption.ts'
 import { accessKeyLookups } from './access-key-lookups.ts'
 import type { ApiServer, BuildOptions } from './api-server.ts'
+import { tokenSealing } from './encryption.ts'
 import { signCurrentWith } from './sign-current.ts'
 
 const random = (size: number) => randomBytes(size)
@@ -92,6 +95,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     now,
     random,
     auditLog,
+    ...tokenSealing(sealer),
     previewPatches,
     lastActivity,
     isNoWider: isScopeNoWider,
@@ -150,6 +154,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const registry: Registry = openRegistry({
     kinds,
     store: storage.store,
+    controllerStore: storage.controllerStore,
     sealer,
     gate: openGate(dependencies),
     now,
@@ -160,7 +165,12 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     authorize: dependencies.authorize,
     permissionVersions: rights.versions,
   })
-  const internalClient = recorded?.(registry.internalClient) ?? registry.internalClient
+  const withRecord = (resources: Resources) => recorded?.(resources) ?? resources
+  const internalClient = withRecord(registry.internalClient)
+  const writeWith = (isController: boolean) => async (make: () => readonly Companion[]) => {
+    for (const { document, ...written } of await registry.write(make, isController))
+      record?.({ ...written, document, ref: document.ref, manager: 'platform' })
+  }
   const following = (what: string) => (error: unknown) => failed(`watching ${what}`, error)
   const keyIndex = openAccessKeyIndex({
     maxTTL: maxKeyTTL ? maxKeyTTL * 1000 : undefined,
@@ -249,11 +259,13 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     registry,
     sealer,
     internalClient,
-    write: async make => {
-      for (const { document, ...written } of await registry.write(make))
-        record?.({ ...written, document, ref: document.ref, manager: 'platform' })
+    write: writeWith(false),
+    opened: withRecord(registry.as(systemCaller)),
+    controllers: {
+      internalClient: withRecord(registry.controllerClient),
+      write: writeWith(true),
+      opened: withRecord(registry.controllerAs(systemCaller)),
     },
-    opened: recorded?.(registry.as(systemCaller)) ?? registry.as(systemCaller),
     callerOf: explainer.callerOf,
     authorizer,
     authenticate,

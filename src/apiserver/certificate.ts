@@ -14,7 +14,7 @@ import { type Settings, SettingsError } from './settings.ts'
 type CertificateFiles = Pick<Settings, 'tlsCert' | 'tlsKey' | 'tlsCa'>
 
 export type CertificateOptions = {
-  readonly settings: CertificateFiles & Pick<Settings, 'tlsSan'>
+  readonly settings: CertificateFiles & Pick<Settings, 'tlsSan' | 'https' | 'replica.url'>
   /** The data directory. */
   readonly directory: string
   readonly now: () => number
@@ -92,6 +92,13 @@ function parse(text: string): readonly X509Certificate[] {
   }
 }
 
+/** The other replicas connect to these. */
+function hostsOf(settings: CertificateOptions['settings']): readonly string[] {
+  const urls = [`https://${settings.https}`, settings['replica.url']].filter(url => URL.canParse(url))
+  const hosts = urls.map(url => new URL(url).hostname.replace(/^\[|\]$/g, ''))
+  return hosts.filter(host => host !== '0.0.0.0' && host !== '::')
+}
+
 function ofOwnCa({ settings, directory, now }: CertificateOptions): ServerCertificate {
   const authority = authorityIn(directory, now())
   const kubeconfig = join(directory, 'admin.kubeconfig')
@@ -99,7 +106,7 @@ function ofOwnCa({ settings, directory, now }: CertificateOptions): ServerCertif
     console.log(
       `Created a new CA, ${fingerprint(authority.certificate)}. Clients still trust the previous one, and so does ${kubeconfig}: delete that file, and the next start writes it again.`,
     )
-  const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...settings.tlsSan])
+  const names = new Set(['localhost', '127.0.0.1', '::1', hostname(), ...hostsOf(settings), ...settings.tlsSan])
   const source = ownCertificate(authority, [...names], now)
   return {
     get current() {

@@ -33,6 +33,8 @@ export type EmbeddedGatewayOptions = {
   readonly env: { readonly [name: string]: string | undefined }
   readonly now: () => number
   readonly used: (keyUid: string) => void
+  /** Why revocations of other replicas may be missing; undefined: none are. */
+  readonly outdated: () => string | undefined
 }
 
 export type EmbeddedGateway = Gateway & {
@@ -47,7 +49,7 @@ const lookEvery = 1000
 
 /** Throws UsageError if the file is invalid. */
 export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Promise<EmbeddedGateway> {
-  const { file, apiServer, issuer, limits, guard, audit, metrics, log, env, now, used } = options
+  const { file, apiServer, issuer, limits, guard, audit, metrics, log, env, now, used, outdated } = options
   const failed = openThrottledLog(log, now)
   const setup = openSetup(openSetupLoader(file, false, { env, now }), now)
   setup.follow({ info: text => log.info(text), error: text => log.error(text) })
@@ -75,7 +77,7 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
   })
   const streams: ActiveRequests = openActiveRequests({
     revocations: () => revocations,
-    isFeedStale: () => false,
+    isFeedStale: () => outdated() !== undefined,
     isCurrent: credentials.isCurrent,
     now,
   })
@@ -85,7 +87,7 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     setup: setup.current,
     credentials,
     revocations,
-    staleFeedReason: () => undefined,
+    staleFeedReason: outdated,
     streams,
     limits,
     guard,

@@ -4,10 +4,13 @@ import { kinds } from '../kinds/index.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
+import type { Replicas } from '../storage/storage.ts'
 import type { Store } from '../storage/store.ts'
 
 type Sources = {
   readonly store: Store
+  readonly isLeader: () => boolean
+  readonly replicas?: Replicas | undefined
   readonly limits: InflightLimits
   readonly guard: UnknownKeyLimiter
   /** Expiry in milliseconds of the keys that somebody has to renew. */
@@ -19,7 +22,8 @@ const hour = 3600 * 1000
 /** A fixed number of series, however many keys there are. */
 const horizons = [24, 168, 720]
 
-export function gaugeApiServer(metrics: Metrics, { store, limits, guard, renewals, now }: Sources): void {
+export function gaugeApiServer(metrics: Metrics, sources: Sources): void {
+  const { store, isLeader, replicas, limits, guard, renewals, now } = sources
   const started = Date.now() / 1000 - process.uptime()
   metrics.gauge('apiserver_storage_objects', 'Stored objects by resource.', () =>
     kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),
@@ -53,6 +57,12 @@ export function gaugeApiServer(metrics: Metrics, { store, limits, guard, renewal
       return next === Number.POSITIVE_INFINITY ? [] : [[{}, next / 1000]]
     },
   )
+  metrics.gauge('platform_leader', 'Whether this replica runs the controllers: 1 or 0.', () => [
+    [{}, isLeader() ? 1 : 0],
+  ])
+  metrics.gauge('platform_replicas', 'Replicas that run, with this one.', () => [
+    [{}, 1 + (replicas?.others().filter(({ isRunning }) => isRunning).length ?? 0)],
+  ])
   metrics.gauge('platform_store_revision', 'Newest revision of the store.', () => [[{}, store.revision]])
   metrics.gauge('process_resident_memory_bytes', 'Resident memory in bytes.', () => [[{}, process.memoryUsage.rss()]])
   metrics.readCounter('process_cpu_seconds_total', 'User and system CPU time in seconds.', () => {

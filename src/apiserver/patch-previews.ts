@@ -13,8 +13,8 @@ export type PatchPreviews = {
   readonly close: () => Promise<void>
 }
 
-/** Previews that run or wait: of all users together, and of one user. */
-const [maxPreviews, maxOfUser] = [16, 2]
+/** Previews that run or wait: of all users together, and of one user. There are two threads, so one user cannot hold both. */
+const [maxPreviews, maxOfUser] = [16, 1]
 
 /** `perMinute`: previews of one user; 0: none. */
 export function openPatchPreviews(perMinute: number, now: () => number): PatchPreviews {

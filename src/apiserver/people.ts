@@ -18,7 +18,7 @@ import type { Metrics } from '../serving/metrics.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Sealer } from '../storage/encryption.ts'
 import type { ApiServer, OpenedSignIn, SignInParts } from './api-server.ts'
-import { cookieKind } from './encryption.ts'
+import { sealsFor } from './encryption.ts'
 import type { Settings } from './settings.ts'
 
 export type PeopleOptions = {
@@ -98,7 +98,6 @@ export function openPages(options: PagesOptions, sessionCookie: () => string): S
     // Codes are stored for ten minutes.
     device: openRateLimit({ now, perAddress: 10, total: 900, window: 600_000 }),
   }
-  const placeOf = (purpose: string) => ({ kind: cookieKind, namespace: '', name: purpose, uid: '', path: 'value' })
   return openSignInPages({
     ...people,
     exchangeToken,
@@ -107,14 +106,7 @@ export function openPages(options: PagesOptions, sessionCookie: () => string): S
     prepare: apiServer.prepare,
     keyEnds: apiServer.keyEnds,
     guard,
-    seal: (purpose, text) => sealer.seal(placeOf(purpose), text),
-    unseal: (purpose, sealed) => {
-      try {
-        return sealer.open(placeOf(purpose), sealed).toString('utf8')
-      } catch {
-        return undefined
-      }
-    },
+    ...sealsFor(sealer, 'cookie'),
     sessionCookie,
     publicUrl: settings.baseUrl,
     isOwnHost: host => isLoopback(host) || isNamedIn(certificate(), host.replace(/^\[|\]$/g, '')),

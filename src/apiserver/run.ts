@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Resources } from '../api/resources.ts'
 import type { Providers } from '../auth/oidc/provider.ts'
@@ -21,23 +20,29 @@ import { openFairness } from '../serving/event-loop-fairness.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { openMetrics } from '../serving/metrics.ts'
 import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
-import { isEmpty, openStorage, type Storage } from '../storage/index.ts'
+import { openStorage } from '../storage/index.ts'
+import type { Storage } from '../storage/storage.ts'
 import { openAdminSocket } from './admin-socket.ts'
-import { startBackgroundLoops } from './background-loops.ts'
+import { type BackgroundLoops, startBackgroundLoops } from './background-loops.ts'
 import { createAdminKey, isAdminKeyUnread } from './bootstrap-admin.ts'
 import { buildApiServer } from './build.ts'
 import { openCertificate } from './certificate.ts'
 import { checkPermission, keyRingIn, openDirectory, reachable, requireCompleteCa } from './data-directory.ts'
 import { openEmergencyKeys } from './emergency-key.ts'
 import { alarmOf, checkKeyRing, startReencryption } from './encryption.ts'
+import { etcdOf } from './etcd-settings.ts'
 import { printFirstRun } from './first-run.ts'
 import { listen } from './listeners.ts'
 import { type Machines, openMachines } from './machines.ts'
+import { followReplicas, joinReplicas, replicaIdIn } from './membership.ts'
 import { gaugeApiServer } from './metrics.ts'
 import { openPatchPreviews } from './patch-previews.ts'
+import type { Peers } from './peers.ts'
 import { cookieNameOf, openPages, openPeople, type People } from './people.ts'
+import { shareWithReplicas } from './replicas.ts'
 import { record } from './request-log.ts'
 import type { Settings } from './settings.ts'
+import { keepNurserySmall } from './young-generation.ts'
 
 const drainWithin = 7000
 const noProviders: Providers = { list: () => [], get: () => undefined, use: () => {}, stop: () => {} }
@@ -68,12 +73,15 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     failure === undefined
       ? log.warn('storage recovered, accepting writes')
       : log.error(`storage failed: ${failure}; reads continue, writes get 503 until it recovers`)
-  const storage = await openStorage({ engine: settings.storage as 'sqlite', directory, now, reportFailure })
-  const isFirstStart = isEmpty(storage)
+  const etcd = etcdOf(settings)
+  const { promise: lost, resolve: lose } = Promise.withResolvers<string>()
+  const storage = await openStorage({ engine: settings.storage, directory, now, reportFailure, lost: lose, etcd })
+  const isFirstStart = storage.isEmpty
   const needed = () => countByKey(storage.store, kinds).keys()
   const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
   const ring = readRing(isFirstStart)
   checkKeyRing(storage.store, ring)
+  if (storage.records) await shareWithReplicas(storage.records, { settings, directory, ring, now })
   const metrics = openMetrics()
   const guard = openUnknownKeyLimiter({
     now,
@@ -82,15 +90,20 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   })
   const feed = openAuditFeed(now)
   const audit = await openAuditLog({ settings, directory, metrics, sourcesOf: guard.sourcesOf, now, feed, failed })
+  const { replicas } = storage
+  const replicaId = replicas && replicaIdIn(directory)
+  let peers: Peers | undefined
   const auditLog = openAuditReader({
     target: settings['audit.log'],
     file: auditFileOf(settings, directory),
     feed,
     settled: audit.settled,
+    id: replicaId,
+    others: () => peers?.sources() ?? [],
   })
   const previews = openPatchPreviews(settings['limits.previews'], now)
   const first = async (internalClient: Resources) => {
-    if (isFirstStart) await createAdminKey(internalClient, directory)
+    if (isFirstStart) await createAdminKey(internalClient, directory, storage.records !== undefined)
   }
   // Loaded only if configured, because it has many modules.
   const signIn = settings['auth.config']
@@ -136,17 +149,22 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   })
   await apiServer.ready
   await machines?.follow(apiServer.write)
-  const controllers = startBackgroundLoops({ apiServer, storage, settings, now, failed })
-  await controllers.ready
   const sealing = startReencryption({
     apiServer,
-    store: storage.store,
+    storage,
     ring,
     read: () => readRing(false),
     metrics,
     log,
     failed,
   })
+  let loops: BackgroundLoops | undefined
+  const controllers = storage.lead(() => {
+    loops = startBackgroundLoops({ apiServer, storage, settings, now, failed })
+    sealing.begin()
+    return loops
+  })
+  await loops?.ready
   grow()
 
   const shuttingDown = new AbortController() // not ready, but still serving
@@ -158,9 +176,13 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     burst: settings['limits.burst'],
     now,
   })
-  gaugeApiServer(metrics, { store: storage.store, limits, guard, renewals: apiServer.renewals, now })
+  gaugeApiServer(metrics, { ...storage, limits, guard, renewals: apiServer.renewals, now })
   const count = observeRequests(metrics)
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
+  if (replicas && replicaId) {
+    const [{ openPeers }, { sealer }] = [await import('./peers.ts'), apiServer]
+    peers = openPeers({ replicas, id: replicaId, sealer, ca: certificates?.ca, scan: auditLog.scan, guard, now })
+  }
   const cookieName = cookieNameOf(apiServer)
   const checks = checksOf(storage, shuttingDown.signal)
   const options: Omit<ServerOptions, 'loopbackOnly'> = {
@@ -184,8 +206,10 @@ export async function runApiServer(run: RunOptions): Promise<void> {
         },
         cookieName,
       ),
+    peers: peers?.endpoint,
     console: openConsole(join(import.meta.dirname, '../../dist/console')),
     resourcesFor: apiServer.registry.as,
+    confirm: apiServer.registry.confirm,
     reachVersion: apiServer.registry.reachVersion,
     indexed: apiServer.registry.indexed,
     noteRead: apiServer.noteRead,
@@ -217,6 +241,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
         env,
         now,
         used: uid => void apiServer.touchKeys([{ uid, time: now() }]),
+        outdated: () => storage.store.outdated,
       })
     : undefined
   const listeners = await listen({ settings, options, certificates, gateway })
@@ -231,6 +256,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     now,
   })
   const closeAdminSocket = await openAdminSocket({ directory, issue, log })
+  if (replicas && replicaId) await joinReplicas({ replicas, id: replicaId, settings, listeners, version, now })
   const stopped = waitForShutdown() // before the ready line, because a supervisor may send a signal right after it
   printFirstRun({
     directory,
@@ -241,10 +267,11 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     authenticate: apiServer.authenticate,
     print,
   })
+  if (replicas) followReplicas(replicas, directory, failed)
   print(`platform is ready: ${listeners.map(listener => listener.url).join(' ')}`)
   apiServer.registry.startIndex()
 
-  await stopped
+  const reason = await Promise.race([stopped.then(() => undefined), lost])
   log.info('shutting down, draining requests')
   shuttingDown.abort()
   await setTimeout(settings.shutdownDelay * 1000)
@@ -253,25 +280,19 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   await Promise.all([closeAdminSocket(), ...listeners.map(listener => listener.close(drainWithin))])
   gateway?.stop()
   signIn?.stop()
+  peers?.close()
   await Promise.all([controllers.stop(), sealing.stop(), previews.close()])
   apiServer.stop()
   await audit.close()
   await storage.close()
   log.flush()
+  if (reason !== undefined) throw new Error(reason)
 }
 
-/**
- * Objects that are loaded at startup stay in memory, so V8 would grow the young generation and keep it: over 100 MB
- * without use. The returned function ends the limit.
- */
-function keepNurserySmall(): () => void {
-  setFlagsFromString('--semi-space-growth-factor=1')
-  return () => setFlagsFromString('--semi-space-growth-factor=2')
-}
-
-function checksOf({ store }: Storage, shuttingDown: AbortSignal) {
+function checksOf({ store, records }: Storage, shuttingDown: AbortSignal) {
   const ping = { name: 'ping', failure: () => undefined }
-  const storage = { name: 'storage', failure: () => store.failure }
+  // If etcd is full, all replicas can still read.
+  const storage = { name: 'storage', failure: () => (records ? store.outdated : store.failure) }
   const shutdown = { name: 'shutdown', failure: () => (shuttingDown.aborted ? 'shutting down' : undefined) }
   return { livez: [ping], readyz: [ping, storage, shutdown] }
 }

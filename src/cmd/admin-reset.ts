@@ -6,6 +6,7 @@ import { makeAdminKey } from '../apiserver/bootstrap-admin.ts'
 import { buildApiServer } from '../apiserver/build.ts'
 import { readCertificate } from '../apiserver/certificate.ts'
 import { keyRingIn, kubeconfig, reachable } from '../apiserver/data-directory.ts'
+import { etcdOf } from '../apiserver/etcd-settings.ts'
 import { readSettings } from '../apiserver/settings.ts'
 import { UsageError } from '../host/command.ts'
 import { writeSecret } from '../host/secret-file.ts'
@@ -13,7 +14,7 @@ import { addressOf } from '../serving/address.ts'
 import { withAudit } from '../serving/audit-internal.ts'
 import { openAuditLog } from '../serving/audit-log.ts'
 import { openMetrics } from '../serving/metrics.ts'
-import { isEmpty, openStorage } from '../storage/index.ts'
+import { openStorage } from '../storage/index.ts'
 
 /** The address from the settings, else the one in the existing kubeconfig. */
 function serverOf(https: string, file: string): string | undefined {
@@ -28,9 +29,9 @@ export async function adminReset(args: readonly string[], env: NodeJS.ProcessEnv
   if (!existsSync(directory))
     throw new UsageError([`${directory} does not exist: set --data to the directory of an existing server`])
   const own = settings.tlsCert ? readCertificate(settings) : undefined
-  const storage = await openStorage({ engine: 'sqlite', directory, now: Date.now })
+  const storage = await openStorage({ engine: settings.storage, directory, now: Date.now, etcd: etcdOf(settings) })
   try {
-    const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: isEmpty(storage) })
+    const { keys } = keyRingIn({ directory, setting: settings.masterKey, env, mayMake: storage.isEmpty })
     const failed = (_: string, error: unknown) => console.error(error)
     const [now, metrics, sourcesOf] = [Date.now, openMetrics(), () => []]
     const audit = await openAuditLog({ settings, directory, metrics, sourcesOf, now, failed })

@@ -18,6 +18,11 @@ export const commands: readonly Row[] = [
   { subject: 'Server', words: ['audit', 'hash'], load: async () => (await withSettings()).auditHash },
   { subject: 'Server', words: ['storage', 'status'], load: async () => (await withSettings()).storageStatus },
   { subject: 'Server', words: ['storage', 'rotate-key'], load: async () => (await withSettings()).storageRotateKey },
+  {
+    subject: 'Server',
+    words: ['storage', 'migrate'],
+    load: async () => (await import('./storage-migrate.ts')).storageMigrate,
+  },
   { subject: 'Server', words: ['backup'], load: async () => (await import('./backup.ts')).backup },
   { subject: 'Server', words: ['restore'], load: async () => (await import('./restore.ts')).restore },
   { subject: 'Server', words: ['verify'], load: async () => (await import('./verify.ts')).verify },

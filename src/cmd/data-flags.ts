@@ -1,9 +1,11 @@
 // Flags of commands that open a data directory, and its key ring.
 
-import { resolve } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { type KeyRing, keyRingIn } from '../apiserver/data-directory.ts'
 import { readSettings, type Settings } from '../apiserver/settings.ts'
 import type { Flags, Given } from '../host/command.ts'
+import type { Files } from '../storage/records.ts'
 
 export const dataFlags = {
   config: { type: 'text', value: 'FILE', what: 'File with settings.' },
@@ -15,10 +17,50 @@ export const dataFlags = {
   },
 } as const satisfies Flags
 
-/** Files in a backup. With the same CA, clients trust a restored server. */
-export const backupFiles = ['ca.crt', 'ca.key']
+export const etcdFlags = {
+  'etcd-endpoints': {
+    type: 'list',
+    value: 'URL',
+    what: 'URL of an etcd member. May be repeated (or PLATFORM_ETCD_ENDPOINTS).',
+  },
+  'etcd-ca': { type: 'text', value: 'FILE', what: 'CA of the etcd members (or PLATFORM_ETCD_CA).' },
+  'etcd-cert': { type: 'text', value: 'FILE', what: 'Client certificate for etcd (or PLATFORM_ETCD_CERT).' },
+  'etcd-key': { type: 'text', value: 'FILE', what: 'Private key of the client certificate (or PLATFORM_ETCD_KEY).' },
+  'etcd-prefix': {
+    type: 'text',
+    value: 'PREFIX',
+    what: 'Prefix of the keys in etcd (or PLATFORM_ETCD_PREFIX). Default: /platform.',
+  },
+  'etcd-allow-unsafe-version': {
+    type: 'switch',
+    what: 'Accept versions of etcd with known bugs. For tests.',
+  },
+} as const satisfies Flags
 
-type DataFlags = Given<typeof dataFlags>['flags']
+/** Flags of commands that also work on etcd. */
+export const storageFlags = {
+  ...dataFlags,
+  storage: {
+    type: 'text',
+    value: 'ENGINE',
+    what: 'Storage engine: sqlite or etcd (or PLATFORM_STORAGE). Default: sqlite.',
+  },
+  ...etcdFlags,
+} as const satisfies Flags
+
+/** Files in a backup. With the same CA, clients trust a restored server. */
+export const backupFiles = ['ca.crt', 'ca.key'] as const
+
+export const filesIn = (directory: string): Files =>
+  Object.fromEntries(
+    backupFiles.flatMap(name => {
+      const path = join(directory, name)
+      return existsSync(path) ? [[name, readFileSync(path)]] : []
+    }),
+  )
+
+type DataFlags = Given<typeof storageFlags>['flags']
+const names = Object.keys(storageFlags) as (keyof DataFlags)[]
 
 export type DataDirectory = {
   readonly settings: Settings
@@ -33,12 +75,12 @@ export async function resolveData(
   env: NodeJS.ProcessEnv,
   directory?: string,
 ): Promise<DataDirectory> {
-  const data = directory ?? flags.data
-  const args = [
-    ...(flags.config === undefined ? [] : ['--config', flags.config]),
-    ...(data === undefined ? [] : ['--data', data]),
-    ...(flags['master-key'] === undefined ? [] : ['--master-key', flags['master-key']]),
-  ]
+  const given = directory === undefined ? flags : { ...flags, data: directory }
+  const args = names.flatMap(name => {
+    const value = given[name]
+    if (typeof value === 'boolean') return value ? [`--${name}`] : []
+    return [value ?? []].flat().flatMap(one => [`--${name}`, one])
+  })
   const settings = await readSettings(args, env)
   const resolved = resolve(settings.data)
   const ring = () => keyRingIn({ directory: resolved, setting: settings.masterKey, env, mayMake: false })

@@ -1,32 +1,25 @@
-// `platform restore FILE --data DIR`: creates a data directory from a backup. Never overwrites existing data.
+// `platform restore FILE`: creates a data directory, or an installation in etcd, from a backup. Never overwrites existing data.
 
-import {
-  closeSync,
-  createReadStream,
-  existsSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { createReadStream, existsSync, readdirSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDirectory } from '../apiserver/data-directory.ts'
-import { defineCommand, type Given, UsageError } from '../host/command.ts'
+import { etcdOf } from '../apiserver/etcd-settings.ts'
+import { defineCommand, type Given, type Io, UsageError } from '../host/command.ts'
 import { unreadable } from '../host/fs-errors.ts'
 import { readBackup } from '../storage/backup.ts'
 import { openDataLock } from '../storage/data-lock.ts'
 import type { RingKey } from '../storage/key-ring.ts'
-import { verifyFile } from '../storage/verify.ts'
-import { backupFiles, dataFlags, resolveData } from './data-flags.ts'
+import type { EtcdSettings } from '../storage/storage.ts'
+import { resolveData, storageFlags } from './data-flags.ts'
+import { fillDirectory } from './fill-directory.ts'
 
 /** Exceeds the number of commits between a backup and the loss of the original, so that no revision is used twice. */
 const skip = 1_000_000_000
 
 export const restore = defineCommand({
   words: ['restore'],
-  what: 'Create a data directory from a backup.',
+  what: 'Create a data directory, or an installation in etcd, from a backup.',
   examples: [
     {
       what: 'With the key ring in the new directory',
@@ -36,8 +29,12 @@ export const restore = defineCommand({
       what: 'With the key ring elsewhere',
       command: 'platform restore - --data restored --master-key ring.key < platform.backup',
     },
+    {
+      what: 'To an empty prefix of etcd',
+      command: 'platform restore platform.backup --data data --storage etcd --etcd-endpoints https://10.0.0.1:2379',
+    },
   ],
-  flags: dataFlags,
+  flags: storageFlags,
   positionals: [{ name: 'FILE', what: 'the backup, or - for standard input' }],
   run: async ({ flags, words: [file = ''] }, io) => {
     if (file !== '-')
@@ -45,15 +42,17 @@ export const restore = defineCommand({
         throw unreadable(file, error)
       })
     const { directory, ring, settings } = await resolveData(flags, io.env)
-    requireEmpty(directory)
+    const etcd = etcdOf(settings)
+    if (!etcd) requireEmpty(directory)
     if (!settings.masterKey && !existsSync(join(directory, 'master.key')))
       throw new UsageError([
         `the key ring is not in the backup: copy it to ${directory}/master.key, or set --master-key`,
       ])
     const { keys } = ring()
+    if (etcd) return restoreToEtcd({ file, etcd, keys, directory }, io)
     openDirectory(directory)
     const lock = openDataLock(directory)
-    const { objects, revision } = await restoreLocked(directory, file, keys).catch(error => {
+    const { objects, revision } = await restoreLocked(directory, file, keys, io.now).catch(error => {
       lock.remove()
       throw error
     })
@@ -66,8 +65,35 @@ export const restore = defineCommand({
   },
 })
 
+async function restoreToEtcd(
+  options: {
+    readonly file: string
+    readonly etcd: EtcdSettings
+    readonly keys: readonly RingKey[]
+    readonly directory: string
+  },
+  io: Io,
+): Promise<number> {
+  const { file, etcd, keys, directory } = options
+  // Loaded only if it is used, because it has many modules.
+  const { fillEtcd, listingLarge, withProgress } = await import('./etcd-copy.ts')
+  const records = withProgress(readBackup(sourceOf(file), keys), io)
+  const { objects, revision, offset } = await listingLarge(
+    io,
+    'restore the backup to SQLite, make them smaller, and use platform storage migrate',
+    () => fillEtcd({ etcd, ring: { keys }, records, skip, now: io.now }),
+  ).catch(named(file))
+  io.err(
+    `platform: restored ${objects} objects of revision ${revision} to the prefix ${etcd.prefix} of etcd, with the offset ${offset}\n`,
+  )
+  io.err(
+    `platform: access keys are still valid; the administrator key is not in the backup: copy it to ${directory}/admin.key\n`,
+  )
+  return 0
+}
+
 /** Repeats the flags of this command. With HTTPS, the next start also writes a kubeconfig. */
-function adviceFor(flags: Given<typeof dataFlags>['flags'], directory: string, isSecure: boolean): string {
+function adviceFor(flags: Given<typeof storageFlags>['flags'], directory: string, isSecure: boolean): string {
   const given = (['config', 'master-key'] as const).map(name => (flags[name] ? ` --${name} ${flags[name]}` : ''))
   const same = `--data ${directory}${given.join('')}`
   return `the administrator key is not in the backup: copy it to ${directory}/admin.key
@@ -84,42 +110,14 @@ function requireEmpty(directory: string, own: readonly string[] = []): void {
     ])
 }
 
-/** Runs with the data lock. Removes everything it created if it fails. */
-async function restoreLocked(directory: string, file: string, keys: readonly RingKey[]) {
+/** Runs with the data lock. */
+async function restoreLocked(directory: string, file: string, keys: readonly RingKey[], now: () => number) {
   requireEmpty(directory, ['lock.db', 'lock.pid']) // another process may have been faster
-  const restoring = join(directory, 'platform.db.restoring')
-  const created = [restoring, `${restoring}-journal`]
-  try {
-    const source = file === '-' ? process.stdin : createReadStream(file)
-    const restored = await readBackup({ file: restoring, source, keys, skip })
-    const { damages } = verifyFile(restoring)
-    if (damages.length) throw new Error(`verification of the restored database failed: ${damages[0]}`)
-    for (const name of backupFiles) {
-      const bytes = restored.files[name]
-      if (bytes) createFile(join(directory, name), bytes, created)
-    }
-    // link fails if another process created a store in the meantime.
-    linkSync(restoring, join(directory, 'platform.db'))
-    created.push(join(directory, 'platform.db'))
-    rmSync(restoring)
-    return restored
-  } catch (error) {
-    for (const one of created) rmSync(one, { force: true })
-    throw new Error(`${file === '-' ? 'the backup' : file}: ${(error as Error).message}`, { cause: error })
-  }
+  return fillDirectory({ directory, records: readBackup(sourceOf(file), keys), skip, now }).catch(named(file))
 }
 
-/** Creates keys with mode 0600, other files according to the umask. */
-function createFile(path: string, bytes: Uint8Array, created: string[]): void {
-  if (existsSync(path))
-    throw new Error(
-      `another process created ${path} during the restore: stop that process, then retry with an empty directory`,
-    )
-  const handle = openSync(path, 'wx', path.endsWith('.key') ? 0o600 : 0o666)
-  created.push(path)
-  try {
-    writeFileSync(handle, bytes, { flush: true })
-  } finally {
-    closeSync(handle)
-  }
+const sourceOf = (file: string) => (file === '-' ? process.stdin : createReadStream(file))
+
+const named = (file: string) => (error: Error) => {
+  throw new Error(`${file === '-' ? 'the backup' : file}: ${error.message}`, { cause: error })
 }

@@ -1,6 +1,7 @@
 // Commands that read the server settings: serve, config check, admin reset, audit hash and storage.
 
-import { flagOf, table, variableOf } from '../apiserver/settings.ts'
+import { flagOf, variableOf } from '../apiserver/settings.ts'
+import { table } from '../apiserver/settings-table.ts'
 import { type Command, defineCommand, type Flag, type Flags } from '../host/command.ts'
 import { io } from '../host/io.ts'
 
@@ -25,6 +26,15 @@ function flagFor(key: Key, row: (typeof table)[Key]): Flag {
 
 const all = Object.keys(table) as Key[]
 const stored = ['data', 'masterKey'] as const
+const ofEtcd = [
+  'storage',
+  'etcd.endpoints',
+  'etcd.ca',
+  'etcd.cert',
+  'etcd.key',
+  'etcd.prefix',
+  'etcd.allowUnsafeVersion',
+] as const
 const audited = ['audit.log', 'audit.policy', 'audit.maxSize', 'audit.maxFiles', 'audit.maxAge'] as const
 
 type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<void>
@@ -69,7 +79,7 @@ export const adminReset = withSettings({
   words: 'admin reset',
   what: 'Create a new administrator key; the server must be stopped.',
   example: '',
-  uses: [...stored, 'https', 'tlsCert', 'tlsKey', 'tlsCa', ...audited],
+  uses: [...stored, ...ofEtcd, 'https', 'tlsCert', 'tlsKey', 'tlsCa', ...audited],
   load: async () => (await import('./admin-reset.ts')).adminReset,
 })
 export const auditHash = withSettings({
@@ -83,13 +93,13 @@ export const storageStatus = withSettings({
   words: 'storage status',
   what: 'Show which keys encrypt the stored values.',
   example: ' --data data',
-  uses: stored,
+  uses: [...stored, ...ofEtcd],
   load: async () => (await import('./storage.ts')).storageStatus,
 })
 export const storageRotateKey = withSettings({
   words: 'storage rotate-key',
-  what: 'Re-encrypt everything with a new key. Works while the server runs.',
+  what: 'Re-encrypt everything with a new key. Works while the server runs. On etcd, run it twice: all replicas need the key before one uses it.',
   example: ' --data data',
-  uses: stored,
+  uses: [...stored, ...ofEtcd],
   load: async () => (await import('./storage.ts')).storageRotateKey,
 })

@@ -4,28 +4,56 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { keyRingIn } from '../apiserver/data-directory.ts'
+import { type KeyRing, keyRingIn } from '../apiserver/data-directory.ts'
+import { etcdOf } from '../apiserver/etcd-settings.ts'
 import { readSettings } from '../apiserver/settings.ts'
 import { UsageError } from '../host/command.ts'
 import { writeSecret } from '../host/secret-file.ts'
 import { kinds } from '../kinds/index.ts'
 import { countByKey } from '../registry/reencrypt.ts'
 import { readStored } from '../storage/index.ts'
-import { makeKeyRing } from '../storage/key-ring.ts'
+import { addLastKey, makeKeyRing, nextKeyIn, withFirstKey } from '../storage/key-ring.ts'
 
 type Env = NodeJS.ProcessEnv
 
-async function open(args: readonly string[], env: Env) {
-  const settings = await readSettings(args, env)
-  const directory = resolve(settings.data)
-  if (!existsSync(join(directory, 'platform.db')))
-    throw new UsageError([`${directory} has no platform.db: set --data to the directory of an existing server`])
-  const ring = () => keyRingIn({ directory, setting: settings.masterKey, env, mayMake: false })
-  return { directory, ring, seals: () => countByKey(readStored(directory), kinds) }
+type Opened = {
+  readonly directory: string
+  readonly isShared: boolean
+  readonly ring: () => KeyRing
+  /** Sealed values by the id of their key. */
+  readonly seals: () => ReadonlyMap<string, number>
+  close(): Promise<void>
 }
 
-export async function storageStatus(args: readonly string[], env: Env): Promise<void> {
-  const { ring, seals } = await open(args, env)
+async function open(args: readonly string[], env: Env): Promise<Opened> {
+  const settings = await readSettings(args, env)
+  const directory = resolve(settings.data)
+  const ring = () => keyRingIn({ directory, setting: settings.masterKey, env, mayMake: false })
+  const etcd = etcdOf(settings)
+  if (etcd) {
+    // Loaded only if it is used, because it has many modules.
+    const { openEtcdStore } = await import('../storage/etcd/store.ts')
+    const store = await openEtcdStore({ ...etcd, mayCreate: false })
+    return { directory, isShared: true, ring, seals: () => countByKey(store, kinds), close: store.close }
+  }
+  if (!existsSync(join(directory, 'platform.db')))
+    throw new UsageError([`${directory} has no platform.db: set --data to the directory of an existing server`])
+  const seals = () => countByKey(readStored(directory), kinds)
+  return { directory, isShared: false, ring, seals, close: async () => {} }
+}
+
+async function withStorage(args: readonly string[], env: Env, use: (opened: Opened) => Promise<void>): Promise<void> {
+  const opened = await open(args, env)
+  try {
+    await use(opened)
+  } finally {
+    await opened.close()
+  }
+}
+
+export const storageStatus = (args: readonly string[], env: Env) => withStorage(args, env, showStatus)
+
+async function showStatus({ ring, seals }: Opened): Promise<void> {
   const { keys, from } = ring()
   const found = seals()
   const [first] = keys
@@ -50,21 +78,29 @@ export async function storageStatus(args: readonly string[], env: Env): Promise<
 const pollMs = 200
 const stallMs = 30_000
 
+export const storageRotateKey = (args: readonly string[], env: Env) => withStorage(args, env, rotateKey)
+
 /** Adds a new key as the first and waits while the server re-encrypts. An interrupted re-encryption resumes by itself. */
-export async function storageRotateKey(args: readonly string[], env: Env): Promise<void> {
-  const { directory, ring, seals } = await open(args, env)
+async function rotateKey({ directory, isShared, ring, seals }: Opened): Promise<void> {
   const { from } = ring()
   if (from.startsWith('env:'))
     throw new Error(
       `the key ring is in the environment variable ${from.slice(4)}: add a line with a new key before the others and restart the server, which then encrypts everything with it`,
     )
-  writeSecret(
-    from,
-    makeKeyRing(size => randomBytes(size), readFileSync(from, 'utf8')),
-  )
+  const text = readFileSync(from, 'utf8')
+  const random = (size: number) => randomBytes(size)
+  const prepared = isShared ? nextKeyIn(text) : undefined
+  if (isShared && prepared === undefined) {
+    writeSecret(from, addLastKey(random, text))
+    return console.log(
+      `${from}: added the key ${ring().keys.at(-1)?.id}, which only decrypts. Copy this file to every replica, wait until each has logged the change, and run the command again`,
+    )
+  }
+  writeSecret(from, prepared === undefined ? makeKeyRing(random, text) : withFirstKey(prepared, text))
   const id = ring().keys[0]?.id ?? ''
   console.log(`${from}: key ${id} encrypts from now on, the other keys only decrypt`)
-  if (!isRunning(directory)) return console.log('no server is running: the next start encrypts everything again')
+  if (isShared) console.log('copy this file to every replica; the leader encrypts everything again')
+  else if (!isRunning(directory)) return console.log('no server is running: the next start encrypts everything again')
   let left = Number.POSITIVE_INFINITY
   for (let since = Date.now(); left > 0; ) {
     const now = [...seals()].reduce((sum, [key, count]) => (key === id ? sum : sum + count), 0)

@@ -1,25 +1,27 @@
-// `platform verify [DIR|FILE]`: checks every record and encrypted value of a data directory or backup.
+// `platform verify [DIR|FILE]`: checks every record and encrypted value of a data directory, an installation in etcd or a backup.
 
 import { randomBytes } from 'node:crypto'
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { etcdOf } from '../apiserver/etcd-settings.ts'
 import { defineCommand, type Io, UsageError } from '../host/command.ts'
 import { fileProblem, unreadable } from '../host/fs-errors.ts'
 import { kinds } from '../kinds/index.ts'
 import { undecryptableIn, undecryptableValues } from '../registry/verify-encryption.ts'
-import { checkBackup } from '../storage/check-backup.ts'
+import { checkBackup, checkRecords } from '../storage/check-backup.ts'
 import { UnknownKeyError } from '../storage/encrypted-stream.ts'
 import { openSealer } from '../storage/encryption.ts'
 import { readStored } from '../storage/index.ts'
 import type { RingKey } from '../storage/key-ring.ts'
 import { unavailableReason } from '../storage/sqlite/errors.ts'
+import type { EtcdSettings } from '../storage/storage.ts'
 import { UnverifiedError, verifyFile } from '../storage/verify.ts'
-import { type DataDirectory, dataFlags, resolveData } from './data-flags.ts'
+import { type DataDirectory, resolveData, storageFlags } from './data-flags.ts'
 
 export const verify = defineCommand({
   words: ['verify'],
-  what: 'Check every record, encrypted value and index of a data directory or backup: exit code 1 if something is damaged.',
+  what: 'Check every record, encrypted value and index of a data directory, an installation in etcd or a backup: exit code 1 if something is damaged.',
   examples: [
     { what: 'After a disk problem', command: 'platform verify --data data' },
     {
@@ -27,12 +29,12 @@ export const verify = defineCommand({
       command: 'platform verify platform.backup --master-key ring.key',
     },
   ],
-  flags: dataFlags,
+  flags: storageFlags,
   positionals: [
     { name: 'DIR|FILE', what: 'the data directory, a backup, or - for a backup on standard input', optional: true },
   ],
   run: async ({ flags, words: [given] }, io) => {
-    if (given === undefined) return verifyDirectory(await resolveData(flags, io.env), io)
+    if (given === undefined) return verifyStorage(await resolveData(flags, io.env), io)
     const found = given === '-' ? undefined : look(given)
     if (given !== '-' && !found) throw new UsageError([`${given}: no such file or directory`])
     if (!found?.isDirectory()) return verifyBackup(given, await resolveData(flags, io.env), io)
@@ -41,6 +43,28 @@ export const verify = defineCommand({
     return verifyDirectory(await resolveData(flags, io.env, given), io)
   },
 })
+
+function verifyStorage(data: DataDirectory, io: Io): Promise<number> {
+  const etcd = etcdOf(data.settings)
+  return etcd ? verifyEtcd(data, etcd, io) : verifyDirectory(data, io)
+}
+
+async function verifyEtcd(data: DataDirectory, etcd: EtcdSettings, io: Io): Promise<number> {
+  // Loaded only if it is used, because it has many modules.
+  const { openRecords, withEtcd } = await import('./etcd-copy.ts')
+  const keys = ringOf(data)
+  const { damages, records, revision } = await withEtcd(etcd, async client => {
+    const read = await openRecords({ client, etcd, ring: data.ring(), now: io.now })
+    return checkRecords(read(), undecryptableIn(kinds, sealerOf(keys)))
+  })
+  for (const damage of damages) io.out(`${damage}\n`)
+  io.err(
+    damages.length
+      ? `platform: ${counted(damages.length)} in the prefix ${etcd.prefix} of etcd; restore a backup to another prefix with platform restore\n`
+      : `platform: ok: ${records} objects of revision ${revision} in the prefix ${etcd.prefix} of etcd, with encrypted values\n`,
+  )
+  return damages.length ? 1 : 0
+}
 
 async function verifyDirectory(data: DataDirectory, io: Io): Promise<number> {
   const file = join(data.directory, 'platform.db')

@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import type { Resource } from '../api/object.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import type { Exchange } from '../serving/exchange.ts'
-import { type Access, type AuthResult, checkTarget, reauthorizeWatch } from './auth-filter.ts'
+import { type Access, type AuthResult, reauthorizeWatch } from './auth-filter.ts'
+import { checkTarget } from './write-check.ts'
 
 const question = {
   verb: 'delete',
@@ -32,6 +33,7 @@ const access = {
       reason: '',
     }),
   },
+  permissionVersions: { current: () => 0, isAffected: () => false, step: () => {} },
   permissionsChanged: (callback: (affects: () => boolean) => void) => {
     callback(() => true)
     return () => {}
@@ -57,4 +59,22 @@ test('a watch that loses permission while it opens ends immediately', () => {
   })
   watching.close()
   assert.equal(ended, true)
+})
+
+test('a watch uses changed permissions before it is notified', () => {
+  const exchange = { request: { headers: {}, httpVersionMajor: 1, socket: {} } } as unknown as Exchange
+  let version = 0
+  const permissionVersions = { current: () => version, isAffected: () => true, step: () => {} }
+  const later = { ...access, permissionVersions, permissionsChanged: () => () => {} }
+  const first: AuthResult = {
+    caller,
+    verdict: { answer: 'only', reason: '', filter: () => true, among: () => undefined },
+  }
+  const watching = reauthorizeWatch(later, exchange, { ...question, verb: 'watch' }, first)
+  assert.equal(watching.selection.only?.(object('one')), true)
+  assert.equal(watching.isAllowed(), true)
+  version++
+  assert.equal(watching.selection.only?.(object('one')), false)
+  assert.equal(watching.isAllowed(), false)
+  watching.close()
 })

@@ -1,18 +1,10 @@
 // Authenticates and authorizes each request, and authorizes open watches again (D18, D27).
 
 import type { Caller } from '../api/caller.ts'
-import {
-  type ApiError,
-  badRequest,
-  conflict,
-  forbidden,
-  forbiddenPath,
-  notFound,
-  permissionsChanged,
-} from '../api/errors.ts'
-import type { Kind, Question } from '../api/kind.ts'
+import { type ApiError, badRequest, forbidden, forbiddenPath, notFound } from '../api/errors.ts'
+import type { Question } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
-import type { Selection, TargetCheck, WriteCheck } from '../api/resources.ts'
+import type { Selection } from '../api/resources.ts'
 import { type Authenticate, isGuess, missingKey, type Prepare, RejectedKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
@@ -169,6 +161,8 @@ export type AuthorizedWatch = {
   readonly selection: Pick<Selection, 'only' | 'among' | 'refilter'>
   /** Calls back when the watch is no longer allowed; at once if that is so already. */
   onDenied(callback: () => void): void
+  /** Whether the caller may still watch. Listeners learn of a change later than the data that was written after it. */
+  isAllowed(): boolean
   /** The caller with the current scope of the key. */
   caller(): Caller | undefined
   close(): void
@@ -201,6 +195,14 @@ export function reauthorizeWatch(
     if (verdict.answer === 'no' || (verdict.answer === 'only' && !filtered)) return deny()
     if (filtered) visible = verdict.answer === 'only' ? verdict : everything
   }
+  const { permissionVersions: versions } = access
+  let version = versions.current()
+  const isAllowed = () => {
+    const since = version
+    version = versions.current()
+    if (version !== since && (!caller || versions.isAffected(caller, since))) recheck()
+    return !isDenied
+  }
   const unsubscribe = access.permissionsChanged(affects => {
     // Groups of an impersonated user come from the request, and the right to impersonate from somebody else.
     if (caller && caller.impersonator === undefined && !affects(caller)) return
@@ -211,7 +213,7 @@ export function reauthorizeWatch(
   return {
     selection: filtered
       ? {
-          only: object => visible?.filter(object) ?? false,
+          only: object => isAllowed() && (visible?.filter(object) ?? false),
           among: () => visible?.among(),
           refilter: callback => {
             refilter = callback
@@ -226,6 +228,7 @@ export function reauthorizeWatch(
       // The right may have been lost while the watch was being opened.
       if (isDenied) callback()
     },
+    isAllowed,
     caller: () => caller,
     close: () => {
       unsubscribe()
@@ -244,57 +247,5 @@ function authorizeAgain(access: Access, exchange: Exchange, question: Question):
     return { caller, verdict: access.authorizer.authorize(caller, question) }
   } catch {
     return { caller: undefined, verdict: { answer: 'no', reason: '' } }
-  }
-}
-
-/** `latest` authorizes the request again, and throws if it is no longer allowed. */
-export function writeCheck(
-  access: Access,
-  authResult: AuthResult,
-  { question, kind, latest }: { readonly question: Question; readonly kind: Kind; readonly latest: () => AuthResult },
-): WriteCheck {
-  const { permissionVersions: versions } = access
-  let version = versions.current()
-  return {
-    caller: () => {
-      const since = version
-      version = versions.current()
-      const { caller } = authResult
-      if (caller && access.isCurrent(caller) && !versions.isAffected(caller, since)) return
-      if (!isSameCaller(latest().caller, caller)) throw permissionsChanged()
-    },
-    target: checkTarget(access, authResult, question, kind),
-  }
-}
-
-/** Throws 409 if the permissions of the caller changed while a search ran (D70). */
-export function requireUnchanged(before: AuthResult, now: AuthResult): void {
-  if (before.verdict.answer !== now.verdict.answer || !isSameCaller(before.caller, now.caller))
-    throw permissionsChanged()
-}
-
-/** An authenticated caller is the same object until something about it changes. An impersonated one is new for each request. */
-const isSameCaller = (one: Caller | undefined, other: Caller | undefined) =>
-  one === other || (one?.impersonator !== undefined && JSON.stringify(one) === JSON.stringify(other))
-
-/**
- * Binds a write to the object that gave the right to it. The registry calls it with the object it is about to change, also
- * before a retry: another object may have the name by then, or the object another owner. undefined: a role gave the right.
- */
-export function checkTarget(
-  { authorizer }: Access,
-  { caller, verdict }: AuthResult,
-  question: Question,
-  kind: Kind,
-): TargetCheck | undefined {
-  if (verdict.answer !== 'yes' || verdict.object === undefined || !('target' in question)) return undefined
-  const { uid } = verdict.object.metadata
-  const { name = '' } = question.target
-  return stored => {
-    if (!stored) throw notFound(kind, name)
-    if (stored.metadata.uid !== uid)
-      throw conflict(kind, name, 'the object was deleted and created again while the request was processed')
-    if (!authorizer.decide(caller, question, stored).allowed)
-      throw forbidden(kind, name, 'the object no longer grants this permission')
   }
 }

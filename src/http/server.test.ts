@@ -51,6 +51,7 @@ async function listen(context: TestContext, { create, closed = () => {}, may = (
     kinds: [kind],
     access,
     resourcesFor: () => ({ create }) as unknown as Resources,
+    confirm: () => undefined,
     reachVersion: async () => {},
     indexed: () => undefined,
     noteRead: () => {},

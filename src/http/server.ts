@@ -4,22 +4,13 @@ import type { Caller } from '../api/caller.ts'
 import { badRequest, methodNotAllowed, misdirected, tooManyRequests, unavailable, unknownPath } from '../api/errors.ts'
 import type { Kind, Question, Verb } from '../api/kind.ts'
 import type { Document, Resources, WriteCheck } from '../api/resources.ts'
-import type { Audit } from '../serving/audit.ts'
 import type { Fairness } from '../serving/event-loop-fairness.ts'
 import { type AuditContext, type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
-import {
-  type Access,
-  type AuthResult,
-  authorize,
-  prepare,
-  reauthorize,
-  reauthorizeWatch,
-  requireUnchanged,
-  writeCheck,
-} from './auth-filter.ts'
+import { type Access, type AuthResult, authorize, prepare, reauthorize, reauthorizeWatch } from './auth-filter.ts'
+import { type Confirm, confirmFor } from './confirm.ts'
 import type { Console } from './console.ts'
 import { refuse } from './error-response.ts'
 import { limitResult, metadataLimit, withView } from './metadata-only.ts'
@@ -37,11 +28,13 @@ import {
   requestReader,
 } from './request-info.ts'
 import { isSignInPath, type SignInPages } from './sign-in/routes.ts'
+import { mayBegin, recordOf } from './strict-audit.ts'
 import { includeOf } from './table.ts'
 import { type Work, within } from './time-limit.ts'
 import { openWatch, perform, type Ready } from './verbs.ts'
 import { waitOf } from './wait.ts'
 import { streamWatch } from './watch-stream.ts'
+import { requireUnchanged, writeCheck } from './write-check.ts'
 import { writeResult } from './write-result.ts'
 
 /** A route that is not a resource: discovery, OpenAPI, health, metrics. undefined: not found. */
@@ -63,6 +56,7 @@ export type ServerOptions = {
   readonly resourcesFor: (caller: Caller, check?: WriteCheck) => Resources
   /** Waits for a resourceVersion that the store has not reached. Throws if it is invalid, or does not come soon. */
   readonly reachVersion: (resourceVersion: string) => Promise<void>
+  readonly confirm: Confirm
   /** Waits for the index that filtered lists use; undefined: it is complete. */
   readonly indexed: () => Promise<void> | undefined
   /** Pages below the prefix, and at the root. */
@@ -70,6 +64,8 @@ export type ServerOptions = {
   readonly rootPages: Page
   /** The pages of sign-in below /auth; absent: there are none. */
   readonly signIn?: SignInPages | undefined
+  /** Answers other replicas; undefined: not a request of one. */
+  readonly peers?: ((exchange: Exchange) => Promise<Answer | undefined> | undefined) | undefined
   /** The web console; absent: it is not served. */
   readonly console?: Console | undefined
   readonly limits: InflightLimits
@@ -127,6 +123,11 @@ async function handle(
 ): Promise<void> {
   if (options.loopbackOnly && !isLoopback(exchange.request.headers.host))
     throw misdirected('this listener accepts only the Host localhost, 127.0.0.1 or [::1]')
+  const answering = options.peers?.(exchange)
+  const answer = answering && (await answering)
+  if (answer) return await respond(exchange, answer)
+  const confirming = confirmFor(options.confirm, exchange)
+  if (confirming) await confirming
   if (options.signIn && isSignInPath(exchange.path)) {
     const asked = { verb: exchange.method.toLowerCase(), path: exchange.path }
     exchange.auditContext = options.access.audit.begin(exchange, asked, undefined)
@@ -148,7 +149,7 @@ async function handle(
   if (info.type === 'path') return servePage(options.pages, info.path, exchange)
   const caller = authResult.caller as Caller
   if (exchange.auditContext) exchange.auditContext.kind = info.kind
-  const recorded = isStrict(options, exchange, info) ? exchange.auditContext : undefined
+  const recorded = recordOf(options, exchange, info)
   if (recorded && !(await mayBegin(options.access.audit, recorded)))
     throw unavailable('the audit log is not writable, so writes are rejected; retry later')
   const view = negotiate(exchange.request.headers.accept, shapeOf(info.verb))
@@ -256,6 +257,7 @@ async function serveWatch(
       limit: object => metadataLimit(watching.caller(), question)?.(object) ?? object,
       note: noteOf(options, exchange, info, view),
       bookmarks,
+      isAllowed: watching.isAllowed,
       timeout: Math.min((timeoutSeconds ?? 1800 + Math.random() * 1800) * 1000, longestTimer),
       now: options.now,
       lastActivity: options.lastActivity,
@@ -266,21 +268,6 @@ async function serveWatch(
     watching.close()
   }
 }
-
-/** Whether nothing may happen that is not on record: writes that leave a line, where the setting says so. */
-function isStrict({ refuseUnaudited, access }: ServerOptions, { auditContext }: Exchange, info: ResourceInfo): boolean {
-  return (
-    refuseUnaudited &&
-    !isRead(info) &&
-    info.verb !== 'watch' &&
-    auditContext !== undefined &&
-    access.audit.isDue(auditContext)
-  )
-}
-
-/** While the log is known to fail, nothing more is queued for it. */
-const mayBegin = async (audit: Audit, context: AuditContext) =>
-  audit.failure === undefined && (await audit.announce(context))
 
 /** The longest delay of a timer, 24 days. A longer one would fire at once. */
 const longestTimer = 2 ** 31 - 1

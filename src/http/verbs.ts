@@ -34,12 +34,17 @@ export const perform: { readonly [verb in Exclude<Verb, 'watch'>]: Perform } = {
     return { type: 'document', code: 200, document: await resources.get(kind, ref, options) }
   },
 
-  async list(ready, { kind, namespace }, { query }) {
+  async list(ready, { kind, namespace }, exchange) {
+    const { query } = exchange
     const { resources, selection } = ready()
     if (query.has('sendInitialEvents')) throw sendInitialEventsOnList()
     return {
       type: 'list',
-      list: await resources.list(kind, { ...listOptions(query, namespace), ...selection }),
+      list: await resources.list(kind, {
+        ...listOptions(query, namespace),
+        ...selection,
+        warn: text => exchange.warn(text),
+      }),
     }
   },
 

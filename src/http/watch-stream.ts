@@ -18,6 +18,8 @@ export type StreamOptions = {
   /** Called for every object that is sent with its data. */
   readonly note?: ((document: Document) => void) | undefined
   readonly bookmarks: boolean
+  /** Whether the client may still see events; absent: always. */
+  readonly isAllowed?: () => boolean
   /** Milliseconds after which the watch ends. */
   readonly timeout: number
   readonly now: () => number
@@ -71,6 +73,7 @@ export async function streamWatch(exchange: Exchange, watch: Watch, options: Str
   options.ending.addEventListener('abort', stop)
   try {
     for (let events = await watch.next(); events; events = await watch.next()) {
+      if (options.isAllowed && !options.isAllowed()) break
       writing = true
       for (const lines of batches(events, line))
         if (!(await output(join(lines, isChunked)))) return void abortResponse(response)

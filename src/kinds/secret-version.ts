@@ -10,7 +10,7 @@ import { sourceOf } from './project-secret-source.ts'
 import { data } from './secret-data.ts'
 
 /** The maximum number of changed keys in a version. It describes the change and is not a copy. */
-const maxNamed = 1000
+export const maxChangedKeys = 1000
 
 export const version = struct('Version of the data and its author.', {
   number: integer('Starts at 1 and increases with every change of the data.'),
@@ -18,7 +18,9 @@ export const version = struct('Version of the data and its author.', {
   key: text('Name of the access key that the author used.'),
   time: time('Time of the change.'),
   restored: integer('The earlier version whose data this version restored. Absent if the data is new.'),
-  changed: list(text(''), `Keys that differ from the previous version, at most ${maxNamed}.`, { maxItems: maxNamed }),
+  changed: list(text(''), `Keys that differ from the previous version, at most ${maxChangedKeys}.`, {
+    maxItems: maxChangedKeys,
+  }),
 })
 export type Version = Static<typeof version>
 
@@ -108,7 +110,7 @@ function versionAfter(next: Secret, old: Secret | undefined, { caller, now, rest
     ...(caller.key === undefined ? {} : { key: caller.key }),
     time: timestamp(now),
     ...(restored === undefined ? {} : { restored }),
-    changed: changed.slice(0, maxNamed),
+    changed: changed.slice(0, maxChangedKeys),
   }
 }
 

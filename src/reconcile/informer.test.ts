@@ -82,6 +82,10 @@ async function until(isSo: () => boolean): Promise<void> {
   assert.ok(isSo())
 }
 
+async function relisted(isSo: () => boolean): Promise<void> {
+  for (const end = performance.now() + 30_000; !isSo(); await turn()) assert.ok(performance.now() < end)
+}
+
 test('a watch that ends immediately is reopened with a growing delay, without a new list', async () => {
   const { options, asked, waits, lists } = script(Array.from({ length: 9 }, () => []))
   const informer = startInformer(options)
@@ -100,6 +104,22 @@ test('a watch that only delivers ERROR is followed by a new list, with a growing
   assert.deepEqual(waits, [100, 200, 400])
   assert.equal(lists(), 4)
   assert.deepEqual(failures, [], 'an expired version is not a failure: the informer lists again')
+})
+
+test('a version that expires under an open watch is followed by a new list at once', async () => {
+  const { options, asked, waits, lists } = script([[]])
+  const { watch } = options.resources
+  const opened = async (...all: Parameters<Resources['watch']>): Promise<Watch> => {
+    const inner = await watch(...all)
+    if (asked.length > 1) return inner
+    const next = () => new Promise<WatchEvent[]>(resolve => setTimeout(resolve, 150, [error(expired('too old'))]))
+    return { ...inner, next }
+  }
+  const informer = startInformer({ ...options, resources: { ...options.resources, watch: opened } })
+  await relisted(() => asked.length === 2)
+  informer.stop()
+  assert.deepEqual(waits, [])
+  assert.equal(lists(), 2)
 })
 
 test('an ERROR event other than 410 is reported', async () => {

@@ -43,6 +43,7 @@ const errorOf = ({ code = 500, reason = '', message = '' }: Status) => new ApiEr
 const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds).unref())
 /** Pages keep the memory of a large list small. Informers that start together get the same pages from the list cache. */
 const pageSize = 500
+const minDelay = 100
 const slot = (ref: Ref) => `${ref.namespace}/${ref.name}`
 
 /** Whether an object has one of these keys somewhere, by its bytes alone: it may have them elsewhere than expected. */
@@ -108,9 +109,10 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     return listed
   }
 
-  /** Follows the watch until it ends. Returns whether it delivered anything. */
+  /** Follows the watch until it ends. Returns whether to continue at once. */
   const follow = async (watch: Watch): Promise<boolean> => {
     let progress = false
+    const openedAt = performance.now()
     for (let events = await watch.next(); events; events = await watch.next()) {
       for (const { type, document } of events) {
         if (stopped) return progress
@@ -118,7 +120,8 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
           version = undefined
           const error = errorOf(document.object as unknown as Status)
           if (error.code !== 410) failed(error)
-          return progress
+          // Until the next list, this informer is older than the data. Permissions must not be.
+          return progress || (error.code === 410 && performance.now() - openedAt >= minDelay)
         }
         progress = true
         if (type === 'BOOKMARK') continue
@@ -150,7 +153,7 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
   const run = async () => {
     for (let delay = 0; !stopped; ) {
       // A watch that ends without events counts as a failure: reopening it at once would be a busy loop.
-      delay = (await turn()) ? 0 : Math.min(delay * 2 || 100, 10_000)
+      delay = (await turn()) ? 0 : Math.min(delay * 2 || minDelay, 10_000)
       if (delay > 0 && !stopped) await wait(delay)
     }
   }

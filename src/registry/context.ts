@@ -42,9 +42,12 @@ export type Context = {
   readonly now: () => number
   readonly uuid: () => string
   readonly random: (bytes: number) => Uint8Array
-  /** Keys of pending commits, by the label that limits their number (companion-writes.ts). Shared by all callers. */
+  /** Shared by all callers. */
   readonly pending: PendingWrites
+  /** Keys of pending commits, by the label that limits their number (companion-writes.ts). Shared by all callers. */
   readonly reserved: Map<string, Set<Key>>
+  /** The last writer that waits for its turn, by object (retry-conflicts.ts). Shared by all callers. */
+  readonly turns: Map<string, Promise<void>>
   /** Reads return stored objects with hidden fields and without decryption. For the server itself only. */
   readonly isInternal: boolean
   /** Provides `lastActivity`. Shared by all callers. */

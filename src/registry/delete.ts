@@ -9,7 +9,7 @@ import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf } from './context.ts'
 import { list } from './list.ts'
 import { encode, presentStored, visible } from './object-codec.ts'
-import { isConflict, translate } from './store-errors.ts'
+import { retryConflicts } from './retry-conflicts.ts'
 import { loadToRemove, presentAmong } from './undecryptable.ts'
 import { isGone } from './update.ts'
 
@@ -19,7 +19,7 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
   checkGrace(options)
   const ref = refOf(kind, at)
   const key = keyOf(kind, ref)
-  for (let attempt = 0; ; attempt++) {
+  const attempt = async (): Promise<Deleted> => {
     ctx.check?.caller()
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
@@ -34,23 +34,20 @@ export async function remove(ctx: Context, kind: Kind, at: Ref, options: DeleteO
     const next = marked(old, options, ctx.now())
     const gone = isGone(next, ctx.now())
     const unchanged = next.metadata === old.metadata
-    try {
-      if ((gone || !unchanged) && !options.dryRun) {
-        const value = encode(ctx, kind, next, sealed)
-        const expect = entry.revision
-        const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
-        const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next })
-        const stored = ctx.store.get(key)
-        if (!gone && sealed && stored) return { document: presentAmong(ctx, kind, stored) }
-        if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }
-      }
-      if (!gone && sealed) return { document: presentAmong(ctx, kind, entry) }
-      if (!gone) return { document: documentOf(visible(ctx, kind, next)) }
-      return { status: success({ name: ref.name, group: kind.group, kind: kind.plural, uid: old.metadata.uid ?? '' }) }
-    } catch (error) {
-      if (!isConflict(error) || attempt >= 5) throw translate(error, kind, ref.name)
+    if ((gone || !unchanged) && !options.dryRun) {
+      const value = encode(ctx, kind, next, sealed)
+      const expect = entry.revision
+      const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
+      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next })
+      const stored = ctx.store.get(key)
+      if (!gone && sealed && stored) return { document: presentAmong(ctx, kind, stored) }
+      if (!gone) return { document: presentStored(ctx, kind, { object: next, value, revision }) }
     }
+    if (!gone && sealed) return { document: presentAmong(ctx, kind, entry) }
+    if (!gone) return { document: documentOf(visible(ctx, kind, next)) }
+    return { status: success({ name: ref.name, group: kind.group, kind: kind.plural, uid: old.metadata.uid ?? '' }) }
   }
+  return retryConflicts(ctx, kind, ref, attempt)
 }
 
 export async function removeCollection(

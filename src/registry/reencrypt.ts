@@ -1,6 +1,6 @@
 // Re-encrypts values that are not encrypted with the first key of the ring (D28).
-// Runs in the background, in small steps, at the same revision and without events. The stored data shows the remaining
-// work, so an interrupted run just starts again.
+// Runs in the background, in small steps. On SQLite the revision stays and there are no events; on etcd each is an update. The stored
+// data shows the remaining work, so an interrupted run just starts again.
 
 import { Buffer } from 'node:buffer'
 import { isUndecryptable } from '../api/errors.ts'
@@ -17,6 +17,10 @@ export type ReencryptionOptions = {
   readonly kinds: readonly Kind[]
   readonly failed: (what: string, error: unknown) => void
   readonly wait?: (milliseconds: number) => Promise<void>
+  /** Whether this replica still does it: another one may have taken over. */
+  readonly isActive?: () => boolean
+  /** A pause after each batch of writes. */
+  readonly pauseMs?: number
 }
 
 export interface Reencryption {
@@ -35,7 +39,8 @@ const tryAgainAfter = 1000
 const mark = Buffer.from(`"${SEALED}`)
 const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(resolve, milliseconds).unref())
 
-export function openReencryption({ store, sealer, kinds, failed, wait = sleep }: ReencryptionOptions): Reencryption {
+export function openReencryption(options: ReencryptionOptions): Reencryption {
+  const { store, sealer, kinds, failed, wait = sleep, isActive = () => true, pauseMs = 0 } = options
   const counts = { done: 0, broken: 0 }
   let requested = 0
   let stopped = false
@@ -58,12 +63,13 @@ export function openReencryption({ store, sealer, kinds, failed, wait = sleep }:
     for (const kind of kinds.filter(one => one.stored && one.sealed.length)) {
       let after: Entry['key'] | undefined
       for (;;) {
-        if (stopped || run !== requested) return
+        if (stopped || run !== requested || !isActive()) return
         const { entries, more } = store.list({ bucket: kind.id, limit: batchSize, ...(after ? { after } : {}) })
         after = entries.at(-1)?.key
         const items = entries.flatMap(entry => again(entry, kind))
         if (items.length) counts.done += await store.replace(items)
-        await new Promise(setImmediate) // yield to requests
+        if (items.length && pauseMs) await wait(pauseMs)
+        else await new Promise(setImmediate) // yield to requests
         if (!more) break
       }
     }

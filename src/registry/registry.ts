@@ -19,7 +19,7 @@ import { list } from './list.ts'
 import { load } from './object-codec.ts'
 import { patch } from './patch.ts'
 import { openPendingWrites } from './pending-writes.ts'
-import { reachVersion } from './resource-version.ts'
+import { confirm, reachVersion } from './resource-version.ts'
 import { openShownActivity } from './shown-activity.ts'
 import { findSubresource, readSubresource, runSubresource } from './subresource.ts'
 import { update } from './update.ts'
@@ -29,6 +29,8 @@ import { watch } from './watch.ts'
 export type RegistryOptions = {
   readonly kinds: readonly Kind[]
   readonly store: Store
+  /** The store of controllers; absent: the same. */
+  readonly controllerStore?: Store | undefined
   readonly sealer: Sealer
   readonly gate: Gate
   readonly admissions: Admissions
@@ -43,10 +45,16 @@ export type RegistryOptions = {
 export interface Registry {
   /** `check`: called before each attempt to write. */
   as(caller: Caller, check?: WriteCheck): Resources
+  /** The same for controllers. */
+  controllerAs(caller: Caller): Resources
+  /** Waits until reads contain everything that was written before, by any replica. Throws 503 if the state is outdated. */
+  confirm(isAnyVersion: boolean): Promise<void> | undefined
   /** Waits for a resourceVersion that the store has not reached. */
   reachVersion(resourceVersion: string): Promise<void>
   /** Reads with hidden fields and without decryption. For controllers and authentication, never for a request. */
   readonly internalClient: Resources
+  /** The internal client of the controllers. Its writes fail if another replica runs them. */
+  readonly controllerClient: Resources
   /** A stored object without decryption, for decisions that need no encrypted field. */
   peek(kind: Kind, ref: Ref): Resource | undefined
   /** Stored objects among candidates, without decryption. */
@@ -58,7 +66,7 @@ export interface Registry {
   /** A stored object, decrypted and with hidden fields, for signing and admission. Never return it in a response. */
   open(kind: Kind, ref: Ref): Resource | undefined
   /** Writes companions without a change. For controllers, never for a request. */
-  write(make: () => readonly Companion[]): Promise<readonly Written[]>
+  write(make: () => readonly Companion[], isController?: boolean): Promise<readonly Written[]>
   /** Resolves when the running commits of changes of these kinds have ended, and the indexes have seen them. */
   settled(kinds: readonly Kind[]): Promise<void>
 }
@@ -67,10 +75,12 @@ export function openRegistry(given: RegistryOptions): Registry {
   const pending = openPendingWrites()
   const visibility = openVisibilityIndex(given.store, given.kinds)
   const activity = openShownActivity(given.lastActivity)
-  const options = { ...given, activity, pending, reserved: new Map(), visibility }
+  const options = { ...given, activity, pending, reserved: new Map(), turns: new Map(), visibility }
   /** A caller stays the same object until something about it changes, so its verbs are bound once. */
   const bound = new WeakMap<Caller, Resources>()
   const internal = contextOf(options, systemCaller, true)
+  const ofControllers = { ...options, store: given.controllerStore ?? given.store }
+  const controlling = contextOf(ofControllers, systemCaller, true)
   return {
     as: (caller, check) => {
       if (check) return resourcesOf({ ...contextOf(options, caller, false), check })
@@ -78,9 +88,12 @@ export function openRegistry(given: RegistryOptions): Registry {
       bound.set(caller, resources)
       return resources
     },
+    controllerAs: caller => resourcesOf(contextOf(ofControllers, caller, false)),
+    confirm: isAnyVersion => confirm(given.store, isAnyVersion),
     reachVersion: version => reachVersion(options.store, version),
     internalClient: resourcesOf(internal),
-    write: make => commitAlone(internal, make),
+    controllerClient: resourcesOf(controlling),
+    write: (make, isController) => commitAlone(isController ? controlling : internal, make),
     settled: pending.settled,
     peek: openPeek(options.store),
     startIndex: options.visibility.start,
@@ -101,7 +114,7 @@ const openPeek =
   }
 
 function contextOf(
-  options: RegistryOptions & Pick<Context, 'activity' | 'pending' | 'reserved' | 'visibility'>,
+  options: RegistryOptions & Pick<Context, 'activity' | 'pending' | 'reserved' | 'turns' | 'visibility'>,
   caller: Caller,
   isInternal: boolean,
 ): Context {

@@ -1,7 +1,7 @@
 // Parses the resourceVersion of a query, and waits for a future one (wire §1.11).
 
-import { badRequest, futureRevision } from '../api/errors.ts'
-import type { Store } from '../storage/store.ts'
+import { badRequest, futureRevision, unavailable } from '../api/errors.ts'
+import { type Store, StoreError } from '../storage/store.ts'
 
 /** Returns undefined if unset. Throws unless it is a whole number. */
 export function parseVersion(text: string | undefined): number | undefined {
@@ -18,6 +18,17 @@ export function parseVersion(text: string | undefined): number | undefined {
 export async function reachVersion(store: Store, text: string): Promise<void> {
   const version = parseVersion(text)
   if (version !== undefined && version > store.revision) await waitForRevision(store, version)
+}
+
+/** Waits until reads contain everything that was written before, by any replica. `isAnyVersion`: any state that is not outdated. */
+export function confirm(store: Store, isAnyVersion: boolean): Promise<void> | undefined {
+  const { outdated } = store
+  if (outdated !== undefined) throw unavailable(`the server cannot read its storage: ${outdated}`)
+  return isAnyVersion ? undefined : store.confirm()?.catch(asUnavailable)
+}
+
+function asUnavailable(error: unknown): never {
+  throw error instanceof StoreError ? unavailable(`the server cannot read its storage: ${error.message}`) : error
 }
 
 const timeoutMs = 3000

@@ -1,6 +1,15 @@
 // Translates store errors to API errors.
 
-import { alreadyExists, badRequest, conflict, expired, notFound, unavailable } from '../api/errors.ts'
+import {
+  alreadyExists,
+  badRequest,
+  conflict,
+  expired,
+  notFound,
+  tooLarge,
+  unavailable,
+  unknownOutcome,
+} from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { StoreError } from '../storage/store.ts'
 
@@ -17,6 +26,11 @@ export function translate(error: unknown, kind: Kind, name: string): unknown {
       return expired('The resourceVersion for the provided list is too old.')
     case 'future':
       return badRequest('invalid continue token: this server never returned its revision')
+    case 'unknown':
+      return unknownOutcome(error.message)
+    case 'tooLarge':
+      return tooLarge(`Request entity too large: ${error.message}`)
+    case 'notLeader':
     case 'unavailable':
       return unavailable(`the server cannot store changes now: ${error.message}`)
   }

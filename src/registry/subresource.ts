@@ -10,7 +10,7 @@ import { withCurrentPermissions } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
-import { isConflict, translate } from './store-errors.ts'
+import { retryConflicts } from './retry-conflicts.ts'
 
 type Found = { readonly name: string; readonly part?: string }
 
@@ -47,7 +47,7 @@ export async function runSubresource(
   const ref = refOf(kind, at)
   const key = keyOf(kind, ref)
   const request = requestOf(ctx, options)
-  for (let attempt = 0; ; attempt++) {
+  const attempt = async () => {
     const entry = ctx.store.get(key)
     const found = findSubresource(kind, path)
     if (!entry || !found) throw notFound(kind, ref.name)
@@ -62,14 +62,11 @@ export async function runSubresource(
     if (!object || isUnchanged(object, old)) return present(ctx, kind, entry)
     if (request.dryRun) return documentOf(visible(ctx, kind, object))
     const value = encodeWrite(ctx, kind, object, old)
-    try {
-      const write = { type: 'put', key, value, expect: entry.revision } as const
-      const revision = await commitChange(ctx, kind, write, { old, next: object })
-      return presentStored(ctx, kind, { object, value, revision }, shown)
-    } catch (error) {
-      if (!isConflict(error) || attempt >= 5) throw translate(error, kind, ref.name)
-    }
+    const write = { type: 'put', key, value, expect: entry.revision } as const
+    const revision = await commitChange(ctx, kind, write, { old, next: object })
+    return presentStored(ctx, kind, { object, value, revision }, shown)
   }
+  return retryConflicts(ctx, kind, ref, attempt)
 }
 
 const isUnchanged = (next: Resource, old: Resource) =>

@@ -26,8 +26,9 @@ import { limitApplied, limitSent } from './managed-fields-limit.ts'
 import { nextMetadata } from './metadata.ts'
 import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { checkNamedByPath } from './request-path.ts'
+import { retryConflicts } from './retry-conflicts.ts'
 import { maySee, secretFields, writtenBy } from './secret-fields.ts'
-import { isConflict, translate } from './store-errors.ts'
+import { translate } from './store-errors.ts'
 
 export async function update(
   ctx: Context,
@@ -85,7 +86,7 @@ export async function rewrite(
 ): Promise<Document> {
   const request = requestOf(ctx, options)
   const key = keyOf(kind, ref)
-  for (let attempt = 0; ; attempt++) {
+  const attempt = async () => {
     ctx.check?.caller()
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
@@ -107,9 +108,10 @@ export async function rewrite(
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
       abandon?.()
-      if (!isConflict(error) || pinned || attempt >= 5) throw translate(error, kind, ref.name)
+      throw pinned ? translate(error, kind, ref.name) : error
     }
   }
+  return retryConflicts(ctx, kind, ref, attempt)
 }
 
 /** Computes the object to store. The main resource keeps its status; /status changes nothing else. */

@@ -6,7 +6,7 @@ import type { AuditFeed, AuditLine, FoundEvent } from '../api/audit-query.ts'
 const maxEvents = 1000
 const maxBytes = 2 * 1024 * 1024
 /** Larger events are shown without bodies. */
-export const maxEventBytes = 64 * 1024
+const maxEventBytes = 64 * 1024
 
 type Buffered = {
   readonly position: number

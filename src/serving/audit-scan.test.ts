@@ -1,12 +1,12 @@
-// The backwards scan of audit logs: bounded pages, chunk borders, times, damaged lines and rotated files.
+// The backwards scan of audit logs: bounded parts, chunk borders, times, damaged lines and rotated files.
 
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { type AuditLine, type AuditPosition, type AuditSearch, parseAuditQuery } from '../api/audit-query.ts'
-import { scan } from './audit-scan.ts'
+import { type AuditLine, type AuditPosition, parseAuditQuery } from '../api/audit-query.ts'
+import { type Scan, scan } from './audit-scan.ts'
 
 let directory: string
 let file: string
@@ -37,21 +37,21 @@ const lineAt = (index: number, more: AuditLine = {}): string =>
 const lines = (from: number, to: number, more?: AuditLine) =>
   Array.from({ length: to - from }, (_, index) => lineAt(from + index, more)).join('')
 
-type Options = Partial<Omit<AuditSearch, 'query'>> & { readonly scannedBytes?: number; readonly pageBytes?: number }
-
-function all(selector = '', { scannedBytes = 1e9, pageBytes = 1e9, limit = 1e6, ...more }: Options = {}) {
+/** Reads part after part, and counts their bytes. */
+function all(selector = '', more: Omit<Scan, 'query' | 'from'> = {}) {
   const query = parseAuditQuery(selector)
   const names: string[] = []
-  let pages = 0
+  let [parts, bytes] = [0, 0]
   let from: AuditPosition | undefined
   do {
-    const page = scan(file, { query, limit, from, ...more }, { scannedBytes, pageBytes })
-    assert.ok('items' in page, JSON.stringify(page))
-    names.push(...page.items.map(one => one.event.objectRef?.name ?? ''))
-    from = page.next
-    pages++
+    const part = scan(file, { query, from, ...more })
+    assert.ok('matches' in part, JSON.stringify(part))
+    names.push(...part.matches.map(one => one.event.objectRef?.name ?? ''))
+    from = part.next
+    parts++
+    bytes += part.bytes
   } while (from)
-  return { names, pages }
+  return { names, parts, bytes }
 }
 
 const expected = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `team-${to - 1 - index}`)
@@ -62,22 +62,49 @@ test('finds every line once, newest first, across chunk borders', () => {
   assert.deepEqual(all('', { limit: 700 }).names, expected(0, 5000))
 })
 
-test('a page reads a bounded number of bytes, also if nothing matches', () => {
+test('a part reads a bounded number of bytes, also if nothing matches', () => {
   writeFileSync(file, lines(0, 10_000))
-  const { names, pages } = all('name=team-3', { scannedBytes: 512 * 1024 })
+  const { names, parts, bytes } = all('name=team-3')
   assert.deepEqual(names, ['team-3'])
-  assert.ok(pages >= 4, String(pages))
+  assert.ok(parts >= 8, String(parts))
+  assert.ok(bytes / parts <= 256 * 1024, `${bytes} in ${parts}`)
 })
 
-test('a page has a bounded size, and large events lose their bodies', () => {
-  const requestObject = { data: 'x'.repeat(100_000) }
-  writeFileSync(file, lines(0, 20, { requestObject }))
-  const { names, pages } = all('', { pageBytes: 256 * 1024 })
-  assert.deepEqual(names, expected(0, 20))
-  assert.ok(pages >= 5, String(pages))
-  const page = scan(file, { query: parseAuditQuery(''), limit: 1 })
-  assert.ok('items' in page)
-  assert.deepEqual([page.items[0]?.truncated, page.items[0]?.event.requestObject], [true, undefined])
+test('without a limit, parts end at the same places whatever matches', () => {
+  writeFileSync(file, lines(0, 5000))
+  const ends = (selector: string) => {
+    const found: AuditPosition[] = []
+    let from: AuditPosition | undefined
+    do {
+      const part = scan(file, { query: parseAuditQuery(selector), from })
+      assert.ok('matches' in part)
+      from = part.next
+      if (from) found.push(from)
+    } while (from)
+    return found
+  }
+  assert.deepEqual(ends('verb=create'), ends('verb=delete'))
+})
+
+test('each match has the place where the search continues after it', () => {
+  writeFileSync(file, lines(0, 2000))
+  const query = parseAuditQuery('')
+  const part = scan(file, { query })
+  assert.ok('matches' in part)
+  const rest = scan(file, { query, limit: 1, from: part.matches[100]?.at })
+  assert.ok('matches' in rest)
+  assert.deepEqual(
+    rest.matches.map(one => one.id),
+    [part.matches[101]?.id],
+  )
+})
+
+test('large events lose their bodies', () => {
+  writeFileSync(file, lines(0, 20, { requestObject: { data: 'x'.repeat(100_000) } }))
+  assert.deepEqual(all().names, expected(0, 20))
+  const part = scan(file, { query: parseAuditQuery(''), limit: 1 })
+  assert.ok('matches' in part)
+  assert.deepEqual([part.matches[0]?.truncated, part.matches[0]?.event.requestObject], [true, undefined])
 })
 
 test('a damaged line, an empty line and a line that is being written are skipped', () => {
@@ -94,9 +121,9 @@ test('a line longer than a chunk is found, a longer one than any event is skippe
 test('from and to find their lines without reading the whole log', () => {
   writeFileSync(file, lines(0, 20_000))
   const at = (index: number) => new Date(start + index * minute).toISOString()
-  const { names, pages } = all(`from=${at(4000)},to=${at(4100)}`, { scannedBytes: 1024 * 1024 })
+  const { names, bytes } = all(`from=${at(4000)},to=${at(4100)}`)
   assert.deepEqual(names, expected(4000, 4101))
-  assert.equal(pages, 1)
+  assert.ok(bytes <= 1024 * 1024, String(bytes))
 })
 
 test('pages continue in a file that was rotated since, and in older files', () => {
@@ -105,13 +132,13 @@ test('pages continue in a file that was rotated since, and in older files', () =
   writeFileSync(file, lines(60, 100))
   const query = parseAuditQuery('')
   const first = scan(file, { query, limit: 10 })
-  assert.ok('items' in first && first.next)
+  assert.ok('matches' in first && first.next)
   renameSync(file, join(directory, 'audit-2026-03-01T02-00-00.000.log'))
   writeFileSync(file, lines(100, 110))
-  const rest = scan(file, { query, limit: 1000, from: first.next })
-  assert.ok('items' in rest)
+  const rest = scan(file, { query, from: first.next })
+  assert.ok('matches' in rest)
   assert.deepEqual(
-    [...first.items, ...rest.items].map(one => one.event.objectRef?.name),
+    [...first.matches, ...rest.matches].map(one => one.event.objectRef?.name),
     expected(0, 100),
   )
   assert.deepEqual(all().names, expected(0, 110))
@@ -121,9 +148,9 @@ test('files outside of from and to are not read', () => {
   writeFileSync(join(directory, 'audit-2026-03-01T01-00-00.000.log'), lines(0, 60))
   writeFileSync(join(directory, 'audit-2026-03-02T01-00-00.000.log'), lines(60, 1500))
   writeFileSync(file, lines(1500, 3000))
-  const { names, pages } = all('to=2026-03-01T00:10:00Z', { scannedBytes: 20_000 })
+  const { names, bytes } = all('to=2026-03-01T00:10:00Z')
   assert.deepEqual(names, expected(0, 11))
-  assert.ok(pages <= 2, String(pages))
+  assert.ok(bytes <= 20_000, String(bytes))
 })
 
 test('a position in a file that is gone has expired', () => {
@@ -131,7 +158,7 @@ test('a position in a file that is gone has expired', () => {
   const query = parseAuditQuery('')
   assert.deepEqual(scan(file, { query, limit: 10, from: { file: '1:1', at: 5 } }), { expired: true })
   const first = scan(file, { query, limit: 1 })
-  assert.ok('items' in first && first.next)
+  assert.ok('matches' in first && first.next)
   assert.deepEqual(scan(file, { query, limit: 1, from: { ...first.next, at: 1e9 } }), { expired: true })
 })
 

@@ -4,7 +4,6 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import {
   type AuditField,
   type AuditLine,
-  type AuditPage,
   type AuditPosition,
   type AuditQuery,
   type AuditSearch,
@@ -13,12 +12,8 @@ import {
   isActionOf,
   matchesAudit,
 } from '../api/audit-query.ts'
-import { auditId, maxEventBytes, shortened } from './audit-feed.ts'
+import { auditId, shortened } from './audit-feed.ts'
 import { type LogFile, logFilesOf } from './audit-files.ts'
-
-/** The bounds of one page. */
-export type ScanLimits = { readonly scannedBytes: number; readonly pageBytes: number }
-const scanLimits: ScanLimits = { scannedBytes: 16 * 1024 * 1024, pageBytes: 512 * 1024 }
 
 const chunkBytes = 256 * 1024
 /** A longer line is skipped: request and response bodies are limited to less. */
@@ -27,13 +22,34 @@ const maxLine = 16 * 1024 * 1024
 const slack = 10 * 60_000
 const newline = 10
 
-/** `expired`: the file of the position no longer exists. */
-export type Scanned = AuditPage | { readonly expired: true } | { readonly unreadable: string }
+/** `limit`: stops after so many matches. Without it, the part ends at a place that does not depend on matches. */
+export type Scan = Pick<AuditSearch, 'query' | 'actor'> & {
+  readonly from?: AuditPosition | undefined
+  readonly limit?: number | undefined
+}
 
-export function scan(file: string, search: AuditSearch, limits: ScanLimits = scanLimits): Scanned {
+/** `at`: where the search continues after this event. */
+type Match = FoundEvent & { readonly at: AuditPosition }
+
+/**
+ * `bytes`: how much of the log was read. `start`: where this part begins. `next`: where the search continues; undefined: the log
+ * has no older events.
+ */
+type Part = {
+  readonly matches: readonly Match[]
+  readonly bytes: number
+  readonly start?: AuditPosition | undefined
+  readonly next?: AuditPosition
+}
+
+/** `expired`: the file of the position no longer exists. */
+export type Scanned = Part | { readonly expired: true } | { readonly unreadable: string }
+
+/** Scans at least one line and about as much as one chunk. */
+export function scan(file: string, search: Scan): Scanned {
   for (let attempt = 0; ; attempt++)
     try {
-      return scanFiles(file, search, limits)
+      return scanFiles(file, search)
     } catch (error) {
       if (!(error instanceof FileMoved) || attempt >= 3) throw error
     }
@@ -42,24 +58,24 @@ export function scan(file: string, search: AuditSearch, limits: ScanLimits = sca
 /** The log was rotated between the listing and the reading of its files. */
 class FileMoved extends Error {}
 
-function scanFiles(file: string, search: AuditSearch, limits: ScanLimits): Scanned {
+function scanFiles(file: string, search: Scan): Scanned {
   const files = logFilesOf(file)
   const { from } = search
   const first = from ? files.findIndex(({ id, size }) => id === from.file && from.at <= size) : 0
   if (first === -1) return { expired: true }
-  const page = openPage(search, limits)
+  const part = openPart(search)
   for (const [index, log] of files.entries()) {
     if (index < first) continue
     const older = files[index + 1]
-    if (isBefore(log, search.query.from)) return { items: page.items }
+    if (isBefore(log, search.query.from)) return part.ended()
     const isStart = from !== undefined && index === first
     if (!isStart && older && isAfter(older, search.query.to)) continue
-    const end = scanFile(log, isStart ? from.at : undefined, search.query, page)
-    if (end === 'too old') return { items: page.items }
-    if (end > 0) return { items: page.items, next: { file: log.id, at: end } }
-    if (page.isFull() && older) return { items: page.items, next: positionAtEnd(older) }
+    const end = scanFile(log, isStart ? from.at : undefined, search.query, part)
+    if (end === 'too old') return part.ended()
+    if (end > 0) return part.ended({ file: log.id, at: end })
+    if (part.isFull() && older) return part.ended(positionAtEnd(older))
   }
-  return { items: page.items }
+  return part.ended()
 }
 
 const positionAtEnd = ({ id, size }: LogFile): AuditPosition => ({ file: id, at: size })
@@ -68,21 +84,27 @@ const isBefore = ({ until }: LogFile, from: string | undefined) =>
 /** Whether all events after this older file are later than `to`. */
 const isAfter = ({ until }: LogFile, to: string | undefined) => to !== undefined && until > Date.parse(to) + slack
 
-type Page = {
-  readonly items: FoundEvent[]
-  readonly add: (line: Buffer) => void
+type OpenPart = {
+  readonly begin: (at: AuditPosition) => void
+  readonly add: (line: Buffer, at: AuditPosition) => void
+  readonly hasEnough: () => boolean
   readonly isFull: () => boolean
   readonly scanned: (bytes: number) => void
+  readonly ended: (next?: AuditPosition) => Part
 }
 
-function openPage({ query, actor, limit }: AuditSearch, limits: ScanLimits): Page {
-  const items: FoundEvent[] = []
+function openPart({ query, actor, limit = Number.POSITIVE_INFINITY }: Scan): OpenPart {
+  const matches: Match[] = []
   const needles = needlesOf(query)
   const ofActor = actor && [Buffer.from(`"username":${JSON.stringify(actor.username)}`), Buffer.from('"uid":"')]
-  let [pageBytes, scannedBytes] = [0, 0]
+  let bytes = 0
+  let start: AuditPosition | undefined
+  const hasEnough = () => matches.length >= limit
   return {
-    items,
-    add(line) {
+    begin: at => {
+      start ??= at
+    },
+    add(line, at) {
       // Most lines do not match. Searching their bytes is much cheaper than parsing them.
       if (!needles.every(needle => line.includes(needle))) return
       if (ofActor && !ofActor.some(needle => line.includes(needle))) return
@@ -91,13 +113,14 @@ function openPage({ query, actor, limit }: AuditSearch, limits: ScanLimits): Pag
       const id = auditId(event)
       if (!matchesAudit(query, event, () => auditEventName(id))) return
       if (actor && !isActionOf(actor, event) && !event.objectRef?.uid) return
-      items.push({ id, ...shortened(event, line.length) })
-      pageBytes += Math.min(line.length, maxEventBytes)
+      matches.push({ id, ...shortened(event, line.length), at })
     },
-    isFull: () => items.length >= limit || pageBytes >= limits.pageBytes || scannedBytes >= limits.scannedBytes,
-    scanned: bytes => {
-      scannedBytes += bytes
+    hasEnough,
+    isFull: () => hasEnough() || bytes >= chunkBytes,
+    scanned: more => {
+      bytes += more
     },
+    ended: next => ({ matches, bytes, start, ...(next ? { next } : {}) }),
   }
 }
 
@@ -127,18 +150,19 @@ function parseLine(line: Buffer): AuditLine | undefined {
 }
 
 /** The start of the last scanned line, 0 at the start of the file. `too old`: the rest of the log is before `from`. */
-function scanFile(log: LogFile, from: number | undefined, query: AuditQuery, page: Page): number | 'too old' {
+function scanFile(log: LogFile, from: number | undefined, query: AuditQuery, part: OpenPart): number | 'too old' {
   const handle = openLog(log)
   try {
     const end = from ?? (query.to === undefined ? log.size : seek(handle, log.size, query.to))
-    let last = end
-    for (const chunk of linesBackwards(handle, end, page.scanned)) {
+    part.begin({ file: log.id, at: end })
+    for (const chunk of linesBackwards(handle, end, part.scanned)) {
       for (const { start, line } of chunk) {
-        page.add(line)
-        last = start
-        if (page.isFull()) return last
+        part.add(line, { file: log.id, at: start })
+        if (part.hasEnough()) return start
       }
-      if (isTooOld(chunk.at(-1)?.line, query.from)) return 'too old'
+      const last = chunk.at(-1)
+      if (isTooOld(last?.line, query.from)) return 'too old'
+      if (last && part.isFull()) return last.start
     }
     return 0
   } finally {

@@ -1,11 +1,10 @@
 // Worker thread that searches the audit log, so that reading and parsing it never delays other requests.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import type { AuditSearch } from '../api/audit-query.ts'
-import { type Scanned, scan } from './audit-scan.ts'
+import { type Scan, type Scanned, scan } from './audit-scan.ts'
 
 export type SearchData = { readonly file: string }
-export type SearchJob = { readonly id: number; readonly search: AuditSearch }
+export type SearchJob = { readonly id: number; readonly search: Scan }
 export type SearchAnswer = { readonly id: number; readonly scanned: Scanned }
 
 const { file } = workerData as SearchData
@@ -14,7 +13,7 @@ parentPort?.on('message', ({ id, search }: SearchJob) => {
   parentPort?.postMessage({ id, scanned: scanned(search) } satisfies SearchAnswer)
 })
 
-function scanned(search: AuditSearch): Scanned {
+function scanned(search: Scan): Scanned {
   try {
     return scan(file, search)
   } catch (error) {

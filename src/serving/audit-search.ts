@@ -1,9 +1,10 @@
-// Searches the audit log in a worker thread, and limits the number of searches.
+// Searches the audit logs of all replicas, its own in a worker thread, and limits the number of searches.
 
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type AuditFeed, type AuditReader, auditUnreadable } from '../api/audit-query.ts'
-import { expired, tooManyRequests } from '../api/errors.ts'
+import { tooManyRequests } from '../api/errors.ts'
+import { type AuditSource, pageOf, type ScanLog } from './audit-pages.ts'
 import type { Scanned } from './audit-scan.ts'
 import type { SearchAnswer, SearchData, SearchJob } from './audit-search-worker.ts'
 import { openInflightLimits } from './inflight-limits.ts'
@@ -21,9 +22,17 @@ export type AuditReaderOptions = {
   readonly feed: AuditFeed
   /** Resolves once all current events are in the file, or cannot be written. */
   readonly settled: () => Promise<unknown>
+  /** The id of this replica; default: there are no others. */
+  readonly id?: string | undefined
+  /** The logs of the other replicas. */
+  readonly others?: (() => readonly AuditSource[]) | undefined
 }
 
-export function openAuditReader({ target, file, feed, settled }: AuditReaderOptions): AuditReader {
+/** `scan`: reads a part of the log of this replica alone. */
+export type LocalAuditReader = AuditReader & { readonly scan: ScanLog }
+
+export function openAuditReader(options: AuditReaderOptions): LocalAuditReader {
+  const { target, file, feed, settled, id = '', others = () => [] } = options
   const problem =
     target === 'off'
       ? `audit events cannot be read, because audit.log is off; ${fix}`
@@ -31,6 +40,11 @@ export function openAuditReader({ target, file, feed, settled }: AuditReaderOpti
         ? `audit events cannot be read, because audit.log is standard output; ${fix}`
         : undefined
   const thread = openThread(file)
+  const scan: ScanLog = async search => {
+    if (problem !== undefined) return { unreadable: problem }
+    if (!search.from) await settled()
+    return thread(search)
+  }
   const limits = openInflightLimits({
     max: { read: maxSearches, write: 0, watch: 0 },
     share: maxOfUser / maxSearches,
@@ -41,13 +55,13 @@ export function openAuditReader({ target, file, feed, settled }: AuditReaderOpti
   return {
     feed,
     problem,
+    scan,
     async search(search, user) {
       if (problem !== undefined) throw auditUnreadable(problem)
       const leave = limits.enter(user, 'read')
       if (!leave) throw tooManyRequests()
       try {
-        if (!search.from) await settled()
-        return found(await thread(search))
+        return await pageOf(search, [{ id, name: id, scan }, ...others()])
       } finally {
         leave()
       }
@@ -55,17 +69,10 @@ export function openAuditReader({ target, file, feed, settled }: AuditReaderOpti
   }
 }
 
-function found(scanned: Scanned) {
-  if ('expired' in scanned)
-    throw expired('The provided continue parameter refers to an audit log file that no longer exists; search again')
-  if ('unreadable' in scanned) throw auditUnreadable(`audit events cannot be read: ${scanned.unreadable}`)
-  return scanned
-}
-
 type Waiting = { readonly resolve: (scanned: Scanned) => void; readonly reject: (error: Error) => void }
 
 /** The thread starts with the first search, and again after a crash. It does not keep the process running. */
-function openThread(file: string): (search: SearchJob['search']) => Promise<Scanned> {
+function openThread(file: string): ScanLog {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   let lastId = 0

@@ -11,14 +11,18 @@ const writePublic = (file: string, text: string) => writeFileSync(file, text, { 
 
 export const authorityFiles = (directory: string) => [join(directory, 'ca.crt'), join(directory, 'ca.key')] as const
 
+export function writeAuthority(directory: string, made: Pair): void {
+  const [certificate, key] = authorityFiles(directory)
+  writeSecret(key, made.key)
+  writePublic(certificate, made.certificate)
+}
+
 /** Creates the CA if a file is missing: a start may be interrupted between the two files. */
 export function authorityIn(directory: string, now: number): Pair & { readonly isNew: boolean } {
   const [certificate, key] = authorityFiles(directory)
   const isNew = !existsSync(certificate) || !existsSync(key)
   if (isNew) {
-    const made = makeAuthority(now)
-    writeSecret(key, made.key)
-    writePublic(certificate, made.certificate)
+    writeAuthority(directory, makeAuthority(now))
   }
   const pair = { certificate: readFileSync(certificate, 'utf8'), key: readFileSync(key, 'utf8') }
   const problems = pairProblems(pair, { certificate, key })

@@ -18,9 +18,20 @@ export const answerClientErrorWith =
   (error: Error & { readonly code?: string }, socket: Duplex): void =>
     answer(error.code === 'HPE_HEADER_OVERFLOW' ? tooLarge : refusalOf(error.code), socket)
 
-function answer({ status }: ApiError, socket: Duplex): void {
-  if (socket.writableEnded) return // already answered; the rest is discarded
-  if (!socket.writable || isAnswering(socket)) return void socket.destroy()
+function answer(refusal: ApiError, socket: Duplex): void {
+  if (socket.writableEnded || waiting.has(socket)) return // already answered, or about to be; the rest is discarded
+  if (!socket.writable) return void socket.destroy()
+  const before = unfinishedBefore(socket)
+  if (before) {
+    waiting.add(socket)
+    before.once('close', () => {
+      waiting.delete(socket)
+      answer(refusal, socket)
+    })
+    return
+  }
+  if (isAnswering(socket)) return void socket.destroy()
+  const { status } = refusal
   const body = `${JSON.stringify(status)}\n`
   const headers = { ...headersOfRefusal(status, Buffer.byteLength(body)), Connection: 'close' }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -57,10 +68,20 @@ export function trackResponse(socket: Duplex, response: Response): void {
   newest.set(socket, response)
 }
 
+/** Connections with a refusal that waits for earlier responses. */
+const waiting = new WeakSet<Duplex>()
+
+/** The response to a valid request before the invalid one. */
+function unfinishedBefore(socket: Duplex): Response | undefined {
+  const response = newest.get(socket)
+  if (!response || response.writableFinished) return undefined
+  if (response.req.complete) return response
+  // The newest request is the invalid one. Node keeps the response that is being written, and others wait without a socket.
+  return response.socket === null ? (socket as { _httpMessage?: Response })._httpMessage : undefined
+}
+
 /** The client would read a second response as a part of the first. */
 function isAnswering(socket: Duplex): boolean {
   const response = newest.get(socket)
-  if (!response || response.writableFinished) return false
-  const waitsForEarlier = response.socket === null
-  return response.headersSent || waitsForEarlier
+  return response !== undefined && !response.writableFinished && response.headersSent
 }

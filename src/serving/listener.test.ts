@@ -1,13 +1,14 @@
 // Listeners with real sockets: the limits for broken, slow, idle and half-closed clients (D1).
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { createConnection, type Socket } from 'node:net'
-import { after, before, describe, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { makeAuthority } from './certificate.ts'
+import type { Response } from './exchange.ts'
 import { type Bounds, type Handle, type Listener, listenHttp, listenHttps } from './listener.ts'
 import { ownCertificate } from './tls.ts'
 
@@ -63,13 +64,11 @@ for (const [scheme, listen] of [
   describe(`listener: ${scheme}`, { timeout: 120_000, concurrency: true }, () => {
     let listener: Listener
     let hasty: Listener
-    let streaming: Listener
     before(async () => {
       listener = await listen(() => {})
       hasty = await listen(() => {}, { headersWithin: 300, requestWithin: 600 })
-      streaming = await listen((_, response) => void response.write('begun'))
     })
-    after(() => Promise.all([listener, hasty, streaming].map(one => one.close(0))))
+    after(() => Promise.all([listener, hasty].map(one => one.close(0))))
 
     test('invalid HTTP is a 400, and the connection is closed even if the client keeps its side open', async () => {
       const { socket, end } = await openHalf(listener)
@@ -95,16 +94,84 @@ for (const [scheme, listen] of [
       assert.ok(await isCut(socket))
     })
 
-    test('garbage behind a request never gets a response within another response', async () => {
-      const { socket } = await openHalf(streaming)
-      let text = ''
-      socket.on('data', chunk => {
-        text += chunk
-        if (text.includes('begun')) socket.write('garbage\r\n\r\n')
+    describe('garbage behind valid requests', () => {
+      const get = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+      const garbage = 'garbage\r\n\r\n'
+      const refusal = '{"kind":"Status"'
+
+      /** A listener whose responses the test ends, in the order of their requests. */
+      async function holding(context: TestContext) {
+        const responses: Response[] = []
+        const arrived = new EventEmitter()
+        const own = await listen((request, response) => {
+          request.on('error', () => {})
+          responses.push(response)
+          arrived.emit('request')
+        })
+        context.after(() => own.close(0))
+        const requests = async (count: number) => {
+          while (responses.length < count) await once(arrived, 'request')
+          return responses
+        }
+        return { ...(await openHalf(own)), requests }
+      }
+      /** The bodies of all responses: "one", "two", and the refusal. */
+      const bodiesOf = (text: string) => text.split(/HTTP\/1\.1 \d{3} /).flatMap(one => one.split('\r\n\r\n')[1] ?? [])
+
+      test('they are answered first, whichever ends first', async context => {
+        const { socket, end, requests } = await holding(context)
+        const text = end()
+        socket.write(get + get + garbage)
+        const [one, two] = await requests(2)
+        two?.writeHead(200, { 'content-length': 3 }).end('two')
+        one?.writeHead(200, { 'content-length': 3 }).end('one')
+        const bodies = bodiesOf(await text)
+        assert.deepEqual(bodies.slice(0, 2), ['one', 'two'])
+        assert.ok(bodies[2]?.startsWith(refusal), bodies[2])
+        assert.equal(bodies.length, 3)
+        assert.ok(await isCut(socket))
       })
-      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-      await once(socket, 'end')
-      assert.doesNotMatch(text, /HTTP\/1\.1 400/)
+
+      test('a response that has begun is completed first', async context => {
+        const { socket, end, requests } = await holding(context)
+        const text = end()
+        socket.write(get)
+        const [one] = await requests(1)
+        one?.writeHead(200, { 'content-length': 6 }).write('one')
+        await once(socket, 'data')
+        for (const _ of [1, 2]) {
+          const before = one?.req.socket.bytesRead ?? 0
+          socket.write(garbage)
+          while (!one?.destroyed && (one?.req.socket.bytesRead ?? 0) <= before) await wait(1)
+        }
+        one?.end('end')
+        const bodies = bodiesOf(await text)
+        assert.equal(bodies[0], 'oneend')
+        assert.ok(bodies[1]?.startsWith(refusal), bodies[1])
+        assert.ok(await isCut(socket))
+      })
+
+      test('a broken body is refused after the response to the request before it', async context => {
+        const { socket, end, requests } = await holding(context)
+        const text = end()
+        socket.write(`${get}POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n`)
+        const [one] = await requests(2)
+        one?.writeHead(200, { 'content-length': 3 }).end('one')
+        const bodies = bodiesOf(await text)
+        assert.equal(bodies[0], 'one')
+        assert.ok(bodies[1]?.startsWith(refusal), bodies[1])
+        assert.equal(bodies.length, 2)
+        assert.ok(await isCut(socket))
+      })
+
+      test('a connection that ends with a response gets nothing after it', async context => {
+        const { socket, end, requests } = await holding(context)
+        const text = end()
+        socket.write(get + garbage)
+        const [one] = await requests(1)
+        one?.writeHead(200, { 'content-length': 3, connection: 'close' }).end('one')
+        assert.deepEqual(bodiesOf(await text), ['one'])
+      })
     })
 
     test('the last response reaches a client that still sends; a client that never stops is cut off', async context => {

@@ -35,6 +35,7 @@ export type Cache = {
   count(bucket: string): number
   put(entry: CachedEntry): void
   remove(key: Key): void
+  all(): Iterable<CachedEntry>
   readonly index: Store['index']
   /** `snapshot`: the changes since the revision of the page; absent: the newest state. */
   page(query: ListQuery, snapshot?: Snapshot): Page
@@ -67,6 +68,9 @@ export function openCache(): Cache {
       bucket.entries.delete(key)
       removeKey(bucket.keys, key)
       change(bucket, key, previous, undefined)
+    },
+    *all() {
+      for (const { entries } of buckets.values()) yield* entries.values()
     },
     index: (name, termsOf, pause) => buildIndex(bucketOf(name), termsOf, pause),
     page: (query, snapshot) => pageOf(buckets.get(query.bucket) ?? emptyBucket(), query, snapshot),

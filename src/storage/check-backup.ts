@@ -1,10 +1,10 @@
-// Verifies a backup without restoring it: that it is complete, and that every record is intact. `platform verify` calls it.
+// Verifies the records of a backup, without restoring it, or of an installation in etcd. `platform verify` calls it.
 
-import { type Fields, recordsIn } from './backup.ts'
+import { recordsIn } from './backup.ts'
 import { openStream } from './encrypted-stream.ts'
 import type { RingKey } from './key-ring.ts'
 import { labelsOf } from './labels.ts'
-import { SLOTS } from './sqlite/table.ts'
+import { type Fields, type Records, revisionOf } from './records.ts'
 import type { Entry } from './store.ts'
 import { describeRow, MAX_DAMAGES, problemOf, type Verified } from './verify.ts'
 
@@ -36,6 +36,16 @@ export async function checkBackup({ source, keys, look }: CheckOptions): Promise
   return { records: check.objects(), revision: check.revision(), damages }
 }
 
+/** Checks the records of an installation in etcd in the same way. */
+export async function checkRecords(records: Records, look: CheckOptions['look']): Promise<Verified> {
+  const damages: string[] = []
+  const check = openCheck(damage => {
+    if (damages.length < MAX_DAMAGES) damages.push(damage)
+  }, look)
+  for await (const [fields, bytes = new Uint8Array()] of records) check.record(fields, Buffer.from(bytes))
+  return { records: check.objects(), revision: check.revision(), damages }
+}
+
 function openCheck(report: (damage: string) => void, look: CheckOptions['look']) {
   const seen = new Set<string>()
   let revision: number | undefined
@@ -47,7 +57,7 @@ function openCheck(report: (damage: string) => void, look: CheckOptions['look'])
     text: Buffer,
   ) {
     objects++
-    const at = Math.floor(id / SLOTS)
+    const at = revisionOf(id)
     const where = describeRow({ id, bucket, namespace, name })
     const key = JSON.stringify([bucket, namespace, name])
     if (seen.has(key)) report(`${where}: duplicate object`)

@@ -16,8 +16,8 @@ export type CommitQueue = {
   close(): Promise<void>
 }
 
-/** An engine numbers the ops of a commit within its revision. */
-export const MAX_OPS = 1024
+/** The limit of etcd, for all engines. */
+const MAX_OPS = 128
 const MAX_COMMITS = 2048
 const MAX_BYTES = 16 * 2 ** 20
 
@@ -86,7 +86,7 @@ export function openCommitQueue(options: {
 }
 
 /** An invalid commit is a bug of the caller, not a state of the store. */
-function checkOps(ops: readonly Op[]): Pending['labels'] {
+export function checkOps(ops: readonly Op[]): Pending['labels'] {
   if (ops.length === 0 || ops.length > MAX_OPS) throw new TypeError(`a commit has 1 to ${MAX_OPS} ops`)
   if (new Set(ops.map(op => op.key.bucket)).size < ops.length) {
     throw new TypeError('a commit names at most one key of a bucket')

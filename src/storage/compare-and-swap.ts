@@ -61,7 +61,8 @@ function describeKey(key: Key): string {
   return `${key.bucket}\0${sortKey(key.namespace, key.name)}`
 }
 
-function refusal(op: Op, entry: CachedEntry | undefined): StoreError | undefined {
+/** Why an op cannot apply to the current entry of its key. */
+export function refusal(op: Op, entry: { readonly revision: number } | undefined): StoreError | undefined {
   const { type, key, expect } = op
   const name = `${key.bucket} ${key.namespace === '' ? '' : `${key.namespace}/`}${key.name}`
   if (entry === undefined) {

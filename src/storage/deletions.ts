@@ -9,6 +9,7 @@ export type Deletions = {
   dropOldest(key: Key): void
   /** The first deletion of a key after a revision. */
   firstAfter(key: Key, revision: number): StoreEvent | undefined
+  clear(): void
 }
 
 export function openDeletions(): Deletions {
@@ -40,5 +41,6 @@ export function openDeletions(): Deletions {
       }
       return events[low]
     },
+    clear: () => byKey.clear(),
   }
 }

@@ -20,11 +20,11 @@ function nonceOf(index: number, last: boolean): Buffer {
   return nonce
 }
 
-export function* sealStream(
-  pieces: Iterable<Buffer>,
+export async function* sealStream(
+  pieces: AsyncIterable<Buffer>,
   key: RingKey,
   random: (size: number) => Uint8Array,
-): Generator<Buffer> {
+): AsyncGenerator<Buffer> {
   const salt = Buffer.from(random(32))
   const head: Head = { platform: 'backup', format: 1, key: key.id, salt: salt.toString('hex') }
   const line = Buffer.from(`${JSON.stringify(head)}\n`)
@@ -39,7 +39,7 @@ export function* sealStream(
   }
   let index = 0
   let buffered: Buffer | undefined
-  for (const piece of pieces) {
+  for await (const piece of pieces) {
     if (buffered) yield seal(buffered, index++, false)
     buffered = piece
   }

@@ -20,6 +20,8 @@ export type EventLog = {
   readonly floor: number
   /** Continues a log that another process wrote. */
   begin(revision: number, floor: number): void
+  /** Drops all events: history begins at this revision. All cursors end with 'compacted'. */
+  restart(revision: number): void
   /** `events`: of whole commits, in order. `revision`: of the last commit. */
   append(events: readonly StoreEvent[], revision: number, time: number): void
   /** Drops history beyond the bounds, up to `limit` if given. Returns the oldest kept revision. */
@@ -78,6 +80,8 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
   }
 
   function append(events: readonly StoreEvent[], newest: number, time: number): void {
+    revision = newest
+    if (events.length === 0) return
     const touched = new Set<BucketLog>()
     let size = 0
     for (const event of events) {
@@ -90,7 +94,6 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
     marks.push({ revision: newest, time, events: events.length, bytes: size })
     count += events.length
     bytes += size
-    revision = newest
     for (const bucketLog of touched) wakeAll(bucketLog)
   }
 
@@ -184,6 +187,12 @@ export function openEventLog(bounds: HistoryBounds = {}): EventLog {
       revision = newest
       floor = oldest
     },
+    restart(newest) {
+      marks = []
+      firstMark = count = bytes = 0
+      revision = floor = newest
+      for (const bucketLog of bucketLogs.values()) forgetAll(bucketLog)
+    },
     append,
     trim,
     watch,
@@ -215,6 +224,15 @@ function drop(bucketLog: BucketLog, floor: number): void {
   if (bucketLog.head < 64 || bucketLog.head < events.length >> 3) return
   bucketLog.events = events.slice(bucketLog.head)
   bucketLog.head = 0
+}
+
+/** Positions skip one number, so that cursors that had read everything notice it, too. */
+function forgetAll(bucketLog: BucketLog): void {
+  bucketLog.first += bucketLog.events.length - bucketLog.head + 1
+  bucketLog.events = []
+  bucketLog.head = 0
+  bucketLog.deletions.clear()
+  wakeAll(bucketLog)
 }
 
 function wakeAll(bucketLog: BucketLog): void {

@@ -5,42 +5,40 @@ import { type Activity, openActivity } from './last-used.ts'
 import { openMemoryStore } from './memory.ts'
 import { unusableError } from './sqlite/errors.ts'
 import { loadLog } from './sqlite/load.ts'
-import { openSqliteStore, type ReportFailure } from './sqlite/store.ts'
+import { openSqliteStore } from './sqlite/store.ts'
+import type { Storage, StorageOptions } from './storage.ts'
 import type { Store } from './store.ts'
 import { openWatchCache } from './watch-cache.ts'
 
-export type Storage = { readonly store: Store; readonly activity: Activity; close(): Promise<void> }
-export type StorageOptions = {
-  readonly engine: keyof typeof engines
-  /** The directory of the SQLite engine; it must exist. */
-  readonly directory: string
-  readonly now: () => number
-  readonly reportFailure?: ReportFailure
-}
-
 const engines = {
   async memory({ now }: StorageOptions) {
-    return withActivity(openMemoryStore({ now }), openActivity())
+    return onlyReplica(openMemoryStore({ now }), openActivity())
   },
   async sqlite({ directory, now, reportFailure }: StorageOptions) {
     const store = await openSqliteStore({ file: join(directory, 'platform.db'), now, reportFailure })
-    return withActivity(store, openActivity(store.times))
+    return onlyReplica(store, openActivity(store.times))
+  },
+  async etcd(options: StorageOptions) {
+    // Loaded only if it is used, because it has many modules.
+    const { openEtcdStorage } = await import('./etcd/storage.ts')
+    return openEtcdStorage(options)
   },
 }
-
-/** Whether nothing was ever stored. */
-export const isEmpty = ({ store }: Storage): boolean => store.revision <= 1
 
 export const engineNames = Object.keys(engines)
 
 export function openStorage(options: StorageOptions): Promise<Storage> {
-  return engines[options.engine](options)
+  return engines[options.engine as keyof typeof engines](options)
 }
 
-function withActivity(store: Store, activity: Activity): Storage {
+function onlyReplica(store: Store, activity: Activity): Storage {
   return {
     store,
     activity,
+    isEmpty: store.revision <= 1,
+    controllerStore: store,
+    lead: start => start(),
+    isLeader: () => true,
     async close() {
       // A full disk must not stop the server from shutting down. At most a minute of activity is lost.
       await activity.close().catch(() => {})

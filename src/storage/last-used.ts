@@ -5,6 +5,8 @@ export type Activity = {
   touch(id: string, time: number): void
   last(id: string): number | undefined
   forget(id: string): void
+  /** Takes over a time that another replica stored; undefined: it removed the id. */
+  merge(id: string, time: number | undefined): void
   /** Resolves when all current times are durable. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -62,6 +64,10 @@ export function openActivity(options: ActivityOptions = {}): Activity {
     last: id => times.get(id),
     forget(id) {
       if (times.delete(id)) change(id)
+    },
+    merge(id, time) {
+      if (time === undefined) times.delete(id)
+      else if (time > (times.get(id) ?? Number.NEGATIVE_INFINITY)) times.set(id, time)
     },
     flush,
     async close() {

@@ -32,6 +32,8 @@ export function openMemoryStore(options: MemoryOptions = {}): Store {
     async compact(revision) {
       watchCache.trim(now(), revision)
     },
+    confirm: () => undefined,
+    outdated: undefined,
     failure: undefined,
     close: queue.close,
   }

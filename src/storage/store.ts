@@ -4,13 +4,15 @@
 //
 // - There is one revision counter. A commit gets exactly one revision, higher than every earlier one; the revision
 //   is allocated and the commit's events are logged in the same step, so nobody ever sees revision N+1 before N.
-// - A commit is durable when its promise resolves. If it rejects, it has no effect and uses no revision.
-//   Concurrent commits keep their own revisions and share one fsync.
+//   Concurrent commits have no order. Replicas that share an engine see the same revisions.
+// - A commit is durable when its promise resolves. If it rejects, it has no effect and uses no revision; only 'unknown'
+//   leaves that open. Concurrent commits keep their own revisions and share one fsync.
 // - A commit names at most one key of a bucket, so that within a bucket a revision names one event.
 // - Reads come from memory, from the state that the engine's own event stream built. A commit's promise resolves after its
-//   events were applied, so a client reads its own writes.
-// - A text may be replaced by an equivalent one, such as a re-encrypted value: at its own revision and without an event.
-//   Readers see the one or the other; older history may still show the replaced text.
+//   events were applied, so a client reads its own writes. After `confirm`, reads also contain the commits of other replicas.
+// - A text may be replaced by an equivalent one, such as a re-encrypted value. An engine with a single writer keeps its revision
+//   and sends no event; readers see the one or the other, and older history may still show the replaced text. etcd cannot do
+//   that: there, a replacement is an ordinary update.
 // - History is bounded. A watch or a list before the oldest kept revision fails with StoreError 'compacted'.
 
 import type { Buffer } from 'node:buffer'
@@ -125,7 +127,14 @@ export interface Store {
    */
   commit(ops: readonly Op[]): Promise<number>
   /**
-   * Replaces texts in place. Resolves with their number once they are durable. Skips keys with a newer revision. Rejects with
+   * Resolves when reads contain every commit that was acknowledged before the call, by this or another replica; undefined: they
+   * do. Rejects with 'unavailable'.
+   */
+  confirm(): Promise<void> | undefined
+  /** Why reads may be so old that revoked access is still visible; undefined: they are not. */
+  readonly outdated: string | undefined
+  /**
+   * Replaces texts. Resolves with their number once they are durable. Skips keys with a newer revision. Rejects with
    * 'unavailable' if the engine cannot write; some texts may be replaced then, and none is lost.
    */
   replace(items: readonly Replacement[]): Promise<number>
@@ -138,7 +147,20 @@ export interface Store {
   close(): Promise<void>
 }
 
-export type StoreErrorReason = 'exists' | 'missing' | 'conflict' | 'compacted' | 'future' | 'unavailable'
+/**
+ * `unknown`: the commit may have had an effect, or may have one later. `notLeader`: a commit of a controller whose replica is no
+ * longer the leader. `tooLarge`: the engine cannot store the commit.
+ */
+export type StoreErrorReason =
+  | 'exists'
+  | 'missing'
+  | 'conflict'
+  | 'compacted'
+  | 'future'
+  | 'unavailable'
+  | 'unknown'
+  | 'notLeader'
+  | 'tooLarge'
 
 export class StoreError extends Error {
   readonly reason: StoreErrorReason

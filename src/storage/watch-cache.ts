@@ -23,6 +23,10 @@ export type WatchCache = {
   begin(revision: number, floor: number): void
   /** `events`: of whole commits, in order. `revision`: of the last commit. Readers see all of it or nothing. */
   apply(events: readonly CachedEvent[], revision: number, time: number): void
+  /** The events of a key after a revision. Reads the history of its bucket. */
+  eventsOf(key: Key, after: number): readonly StoreEvent[]
+  /** Replaces everything by the state at a revision. History begins there, so cursors end with 'compacted'. */
+  reload(entries: readonly CachedEntry[], revision: number): void
   /** The replacement texts with their entries, without keys that have a newer revision. */
   replacements(items: readonly Replacement[]): readonly { readonly entry: CachedEntry; readonly next: CachedEntry }[]
   /** Drops history beyond the bounds, up to `limit` if given. Returns the oldest kept revision. */
@@ -70,6 +74,16 @@ export function openWatchCache(bounds?: HistoryBounds): WatchCache {
       }
       log.append(events, revision, time)
       log.trim(time)
+    },
+    eventsOf: ({ bucket, namespace, name }, after) =>
+      log
+        .eventsFrom(bucket, log.positionAfter(bucket, after))
+        .filter(({ key }) => key.name === name && key.namespace === namespace),
+    reload(entries, revision) {
+      for (const entry of entries) cache.put(entry)
+      const kept = new Set(entries)
+      for (const entry of [...cache.all()]) if (!kept.has(entry)) cache.remove(entry.key)
+      log.restart(revision)
     },
     replacements: items =>
       items.flatMap(({ key, revision, value }) => {

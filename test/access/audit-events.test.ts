@@ -315,6 +315,7 @@ test('events survive a restart and a rotation, and pages continue across files',
     for (let index = 0; index < 5; index++) await make(`a-${index}`)
     await search(server)
     const log = join(server.directory, 'audit.log')
+    const early = await server.request('GET', path('resource=teams,verb=create', '&limit=2'))
     await server.restart(async () => renameSync(log, join(server.directory, 'audit-2020-01-31T12-00-00.000.log')))
     for (let index = 0; index < 5; index++) await make(`b-${index}`)
     const found = await search(server, 'resource=teams,verb=create', undefined, 3)
@@ -322,7 +323,15 @@ test('events survive a restart and a rotation, and pages continue across files',
       found.map(one => one.objectRef.name),
       ['b-4', 'b-3', 'b-2', 'b-1', 'b-0', 'a-4', 'a-3', 'a-2', 'a-1', 'a-0'],
     )
-    // A page before a rotation continues after it.
+    // A page before a restart and a rotation continues after them.
+    const later = await server.request(
+      'GET',
+      path('resource=teams,verb=create', `&limit=2&continue=${early.body.metadata.continue}`),
+    )
+    assert.deepEqual(
+      later.body.items.map((one: Any) => one.objectRef.name),
+      ['a-2', 'a-1'],
+    )
     const { body } = await server.request('GET', path('resource=teams,verb=create', '&limit=2'))
     renameSync(log, join(server.directory, 'audit-2026-01-31T12-00-00.000.log'))
     await make('c')

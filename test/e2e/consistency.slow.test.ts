@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkConsistency } from '../prove/check-consistency.ts'
 import { huntBug } from '../prove/seeded-bugs.ts'
-import { operationsIn, runTraffic, strangeIn } from '../prove/traffic.ts'
+import { connectTo, operationsIn, runTraffic, strangeIn } from '../prove/traffic.ts'
 import { startServer } from '../support/server.ts'
 
 const seed = process.env['PROVE_SEED'] ?? String(Date.now())
@@ -14,7 +14,10 @@ test(`100,000 requests of 64 clients and their watches fit one order of writes (
 }, async context => {
   const server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off'] })
   try {
-    const recording = await runTraffic({ url: server.http, key: server.adminKey }, { operations: 100_000, seed })
+    const recording = await runTraffic(connectTo({ url: server.http, key: server.adminKey }), {
+      operations: 100_000,
+      seed,
+    })
     assert.deepEqual(checkConsistency(recording), [])
     assert.equal(strangeIn(recording), 0, 'every answer is one of 200, 201, 404 and 409')
     assert.ok(operationsIn(recording) >= 100_000)

@@ -39,7 +39,7 @@ describe('restore', { timeout: 120_000 }, () => {
       said += text
     })
     const ended = new Promise<number | null>(resolve => child.on('exit', resolve))
-    while (!existsSync(join(scratch, name, 'platform.db.restoring'))) {
+    while (!existsSync(join(scratch, name, 'platform.db.incomplete'))) {
       assert.equal(child.exitCode, null, said)
       await setTimeout(10)
     }

@@ -4,10 +4,11 @@
 import { costBugs } from './cost-bugs.ts'
 import { applyEdits, type Edit } from './edits.ts'
 import { escalationBugs } from './escalation-bugs.ts'
+import { replicaBugs } from './replica-bugs.ts'
 
 /** `by`: the prover that must find it. */
 export type Bug = {
-  readonly by: 'traffic' | 'store crashes' | 'failing disk' | 'escalation' | 'cost'
+  readonly by: 'traffic' | 'store crashes' | 'failing disk' | 'escalation' | 'cost' | 'replicas'
   readonly edits: readonly Edit[]
 }
 
@@ -185,6 +186,9 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   ...Object.fromEntries(
     Object.entries(costBugs).map(([name, { edits }]): [string, Bug] => [name, { by: 'cost', edits }]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(replicaBugs).map(([name, { edits }]): [string, Bug] => [name, { by: 'replicas', edits }]),
   ),
 }
 

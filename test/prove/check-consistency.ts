@@ -14,7 +14,7 @@ export function checkConsistency(recording: Recording): readonly Violation[] {
     if (found.length < most) found.push(one)
   }
   const truth = truthOf(recording, report)
-  const time = realTimeOf(recording, truth)
+  const time = realTimeOf(truth)
   for (const { revision, sight, writer } of truth.facts)
     if (writer && revision <= time.floor(writer.start))
       report({ rule: 'real time', text: `${show(sight)} was requested when ${time.floor(writer.start)} was known` })

@@ -8,7 +8,10 @@ type Report = (found: Violation) => void
 
 export function checkReads(recording: Recording, truth: Truth, time: RealTime, report: Report): void {
   for (const write of recording.writes) checkWrite(write, truth, time, report)
-  for (const get of recording.gets) checkGet(get, truth, time, report)
+  for (const get of recording.gets) {
+    checkGet(get, truth, time, report)
+    checkGone(get, recording.compactions, report)
+  }
   checkLists(recording.lists, truth, time, report)
 }
 
@@ -29,7 +32,7 @@ function statesIn(course: readonly Fact[], from: number, to: number): (Sight | u
 const stateOf = (fact: Fact | undefined) => (fact && !fact.isDelete ? fact.sight : undefined)
 
 function checkGet(get: Get, truth: Truth, time: RealTime, report: Report): void {
-  const [from, to] = [time.floor(get.start), time.ceiling(get.end)]
+  const [from, to] = [time.floor(get.since ?? get.start), time.ceiling(get.end)]
   if (get.code !== 200 && get.code !== 404) return
   const states = statesIn(truth.courses.get(get.name) ?? [], from, to)
   const { seen } = get
@@ -38,6 +41,15 @@ function checkGet(get: Get, truth: Truth, time: RealTime, report: Report): void 
   const what = seen ? show(seen) : `${get.name}, which was not there`
   report({ rule: 'get', text: `a get saw ${what}; between ${from} and ${to} it was ${states.map(text).join(', ')}` })
 }
+
+/** A list at a version is rejected with 410 only after that history was compacted. */
+function checkGone({ code, asked, end }: Get, compactions: Recording['compactions'], report: Report): void {
+  if (code === 410 && !mayBeGone(asked ?? Number.POSITIVE_INFINITY, end, compactions))
+    report({ rule: 'history', text: `a list at ${asked} was answered with 410` })
+}
+
+export const mayBeGone = (revision: number, tick: number, compactions: Recording['compactions'] = []) =>
+  compactions.some(one => one.tick < tick && one.revision > revision)
 
 const text = (one: Sight | undefined) => (one ? show(one) : 'nothing')
 
@@ -70,11 +82,11 @@ function checkLists(lists: readonly List[], truth: Truth, time: RealTime, report
   }
 }
 
-function momentOf({ at, exact, began, start, end }: List, time: RealTime): string | undefined {
+function momentOf({ at, exact, began, since, start, end }: List, time: RealTime): string | undefined {
   if (exact !== undefined && at !== exact) return `should have shown ${exact}`
   if (began !== undefined && at !== began) return `continues where one at ${began} had stopped`
-  if (exact === undefined && began === undefined && at < time.floor(start))
-    return `began when ${time.floor(start)} was known`
+  const oldest = time.floor(since ?? start)
+  if (exact === undefined && began === undefined && at < oldest) return `began when ${oldest} was known`
   return at > time.ceiling(end) ? `was over before ${time.ceiling(end) + 1} was requested` : undefined
 }
 

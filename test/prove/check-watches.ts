@@ -1,28 +1,32 @@
 // The six guarantees of etcd's watches: ordered, unique, atomic, reliable, resumable, bookmarkable. A selector delivers nothing else.
 
+import { mayBeGone } from './check-reads.ts'
 import { type Fact, isSame, show, type Truth } from './merged-history.ts'
 import type { Recording, Session, Sight, Told, Violation } from './recording.ts'
 
 type Report = (found: Violation) => void
 type Expected = { readonly type: string; readonly sight: Sight }
 
-export function checkWatches({ sessions, last }: Recording, { facts }: Truth, report: Report): void {
+export function checkWatches({ sessions, last, compactions }: Recording, { facts }: Truth, report: Report): void {
   const ends = new Map(sessions.map(session => [session.watcher, session]))
   const begun = new Set<number>()
   for (const session of sessions) {
     const isResumed = begun.has(session.watcher)
     begun.add(session.watcher)
     const isEnd = !session.loose && ends.get(session.watcher) === session
-    const problem = checkSession(session, facts, isResumed, isEnd ? last : 0)
+    const { from, told, gone, end = 0 } = session
+    const problem =
+      gone && !mayBeGone(told.at(-1)?.version ?? from, end, compactions)
+        ? { rule: 'resumable', text: `watch ${session.watcher} from ${from}: the history it needs is gone` }
+        : checkSession(session, facts, isResumed, isEnd ? last : 0)
     if (problem) report(problem)
   }
 }
 
 /** `last`: the revision that it must have reached. */
 function checkSession(session: Session, facts: readonly Fact[], isResumed: boolean, last: number) {
-  const { watcher, from, color, told, gone } = session
+  const { watcher, from, color, told } = session
   const problem = (rule: string, text: string): Violation => ({ rule, text: `watch ${watcher} from ${from}: ${text}` })
-  if (gone) return problem('resumable', 'the history it needs is gone')
   const expected = eventsAfter(facts, from, color)
   let next = expected.next().value
   let reached = from

@@ -1,6 +1,6 @@
 // One client: chooses a request, sends it, and records the response. traffic.ts runs many of them on the same few names.
 
-import { type LeanAnswer, type LeanOptions, openLeanClient } from './lean-client.ts'
+import type { LeanAnswer, LeanClient } from './lean-client.ts'
 import { sightOf, type Team, teams, teamText } from './observed-teams.ts'
 import type { List, Sight, Write } from './recording.ts'
 import type { Dice } from './seeded-random.ts'
@@ -12,8 +12,7 @@ const none: LeanAnswer = { code: 0, text: '', isLast: true }
 
 type Sent = Omit<Write, 'start' | 'end' | 'code' | 'seen' | 'uid'>
 
-export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Dice) {
-  const client = openLeanClient(server)
+export function openClient(client: LeanClient, tape: Tape, id: number, roll: Dice) {
   let count = 0
   const pick = () => names[roll(names.length)] as string
   const value = () => `${id}-${count++}`
@@ -50,11 +49,15 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
     return write({ op: 'create', name, value: text, color: tint, dryRun }, 'POST', teamText(name, text, tint))
   }
 
+  /** Some reads accept older state. */
+  const ofAnyVersion = () => (tape.oldest && roll(8) === 0 ? { since: tape.oldest() } : undefined)
+
   async function get(): Promise<number> {
     const name = pick()
+    const since = ofAnyVersion()
     const start = tape.tick()
-    const { code, text } = await ask('GET', `${teams}/${name}`)
-    const answer = { name, code, start, end: tape.tick() }
+    const { code, text } = await ask('GET', `${teams}/${name}${since ? '?resourceVersion=0' : ''}`)
+    const answer = { name, code, start, end: tape.tick(), ...since }
     tape.gets.push(code === 200 ? { ...answer, seen: note(text) } : answer)
     return 1
   }
@@ -65,13 +68,19 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
     const limit = roll(4) === 0 ? undefined : 5 + roll(15)
     const exact = roll(8) === 0 && tape.lists.length ? (tape.lists.at(-1) as List).at : undefined
     const fixed = `${tint ? `labelSelector=color%3D${tint}&` : ''}${limit ? `limit=${limit}&` : ''}`
-    const version = exact === undefined ? '' : `resourceVersion=${exact}&resourceVersionMatch=Exact`
+    const since = exact === undefined && limit === undefined ? ofAnyVersion() : undefined
+    const version = since
+      ? 'resourceVersion=0'
+      : exact === undefined
+        ? ''
+        : `resourceVersion=${exact}&resourceVersionMatch=Exact`
     let from: { token: string; after: string; began: number } | undefined
     for (let pages = 1; ; pages++) {
       const start = tape.tick()
       const { code, text } = await ask('GET', `${teams}?${fixed}${from ? `continue=${from.token}` : version}`)
       if (code !== 200) {
-        tape.gets.push({ name: 'a list', code, start, end: tape.tick() })
+        const asked = from?.began ?? exact
+        tape.gets.push({ name: 'a list', code, start, end: tape.tick(), ...(asked === undefined ? {} : { asked }) })
         return pages
       }
       const { items, metadata } = JSON.parse(text) as {
@@ -83,6 +92,7 @@ export function openClient(server: LeanOptions, tape: Tape, id: number, roll: Di
       tape.lists.push({
         start,
         end: tape.tick(),
+        ...since,
         at,
         items: items.map(sightOf),
         ...(tint ? { color: tint } : {}),

@@ -8,7 +8,7 @@ import { checkConsistency } from './check-consistency.ts'
 import { isDone } from './merged-history.ts'
 import { sightOf, type Team } from './observed-teams.ts'
 import type { Recording, Violation, Write } from './recording.ts'
-import { operationsIn, runTraffic, type Tape } from './traffic.ts'
+import { connectTo, operationsIn, runTraffic, type Tape } from './traffic.ts'
 
 type Fault = { readonly point: string; readonly errno: number }
 
@@ -52,7 +52,7 @@ export async function runDiskFault(fiu: Fiu, name: string, seed: string, begin: 
       await until(() => tape.writes.slice(-200).some(one => one.start > failing.to && isEffect(one)))
       failing.recovered = performance.now()
     }
-    const to = { url: server.http, key: server.adminKey }
+    const to = connectTo({ url: server.http, key: server.adminKey })
     const recording = await runTraffic(to, { operations: 3000, seed, clients: 16, meanwhile })
     // A server that has not noticed the fault reports nothing: then the rules check its acknowledgements.
     if (refusedIn(recording.writes)) await until(() => /"storage recovered/.test(server.output()))

@@ -11,6 +11,9 @@ export type LeanClient = {
   follow(path: string, line: (text: string) => void): Promise<number>
   close(): void
 }
+/** Opens a client that gives up on an answer after so many milliseconds; absent: never. */
+export type Connect = (patience?: number) => LeanClient
+
 export type LeanOptions = {
   readonly url: string
   readonly key: string

@@ -1,13 +1,16 @@
 // Merges all recorded responses into one history: one fact per revision, with the previous state. check-consistency.ts compares every read with it.
 
+import { type Floor, floorOf } from './real-time.ts'
 import type { Recording, Sight, Violation, Write } from './recording.ts'
 
 export type Fact = {
   readonly revision: number
   readonly isDelete: boolean
   readonly sight: Sight
-  /** The clients whose acknowledged write this is. */
+  /** The write that this is. An open one was not acknowledged, and explains at most one fact. */
   writer: Write | undefined
+  /** The earliest tick at which its write may have begun. */
+  begun: number | undefined
   /** The previous state of the name. */
   before: Fact | undefined
 }
@@ -16,19 +19,22 @@ export type Truth = {
   /** In the order of revisions. */
   readonly facts: readonly Fact[]
   readonly courses: ReadonlyMap<string, readonly Fact[]>
+  readonly floor: Floor
 }
 
 export const isDone = ({ code }: Write) => code >= 200 && code < 300
 /** Whether the outcome is unknown. A 503 means that nothing happened. */
 const isOpen = ({ code }: Write) => code === 0 || (code >= 500 && code !== 503)
 
-export function truthOf({ writes, sessions }: Recording, report: (found: Violation) => void): Truth {
+export function truthOf(recording: Recording, report: (found: Violation) => void): Truth {
+  const { writes, sessions } = recording
   const known = new Map<number, Fact>()
 
   function note(sight: Sight, isDelete: boolean, writer?: Write): void {
     const there = known.get(sight.version)
     if (!there) {
-      known.set(sight.version, { revision: sight.version, isDelete, sight, writer, before: undefined })
+      const { version: revision } = sight
+      known.set(revision, { revision, isDelete, sight, writer, begun: undefined, before: undefined })
       return
     }
     if (writer && there.writer)
@@ -48,7 +54,8 @@ export function truthOf({ writes, sessions }: Recording, report: (found: Violati
     }
   const facts = [...known.values()].sort((one, other) => one.revision - other.revision)
   claimDeletions(facts, writes, report)
-  return { facts, courses: coursesOf(facts, writes, report) }
+  const floor = floorOf(recording, facts)
+  return { facts, floor, courses: coursesOf(facts, { writes, floor, report }) }
 }
 
 /** A deletion is acknowledged without its revision, but with the uid of the deleted object. */
@@ -63,9 +70,20 @@ function claimDeletions(facts: readonly Fact[], writes: readonly Write[], report
   }
 }
 
-function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (found: Violation) => void) {
+function coursesOf(
+  facts: readonly Fact[],
+  {
+    writes,
+    floor,
+    report,
+  }: { readonly writes: readonly Write[]; readonly floor: Floor; readonly report: (found: Violation) => void },
+) {
   const courses = new Map<string, Fact[]>()
-  const open = new Set(writes.filter(isOpen).map(({ name }) => name))
+  const open = Map.groupBy(
+    writes.filter(write => isOpen(write) && !write.dryRun && write.op !== 'same'),
+    ({ name }) => name,
+  )
+  const used = new Set<Write>()
   const sent = new Map(writes.flatMap(write => (write.value === undefined ? [] : [[write.value, write] as const])))
   for (const fact of facts) {
     const course = courses.get(fact.sight.name) ?? []
@@ -73,7 +91,9 @@ function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (fo
     const last = course.at(-1)
     fact.before = last?.isDelete ? undefined : last
     course.push(fact)
-    if (!fact.writer && !open.has(fact.sight.name)) {
+    fact.begun = fact.writer?.start
+    if (!fact.writer) claimOpen(fact, open.get(fact.sight.name) ?? [], used, floor)
+    if (!fact.writer) {
       const dry = sent.get(fact.sight.value)?.dryRun
       const text = `nobody got an acknowledgement for ${show(fact.sight)}`
       report({ rule: dry ? 'dry run' : 'every write has a writer', text })
@@ -82,6 +102,26 @@ function coursesOf(facts: readonly Fact[], writes: readonly Write[], report: (fo
     if (problem) report({ rule: 'compare-and-swap', text: `${show(fact.sight)} ${problem}` })
   }
   return courses
+}
+
+/**
+ * Takes an open write that explains a fact. One that names the previous version explains no other fact, so it is taken first.
+ * Which of them it really was, nobody knows: the first may have begun it.
+ */
+function claimOpen(fact: Fact, open: readonly Write[], used: Set<Write>, floor: Floor): void {
+  const fits = open.filter(write => explains(write, fact) && floor(write.start) < fact.revision)
+  const free = fits.filter(write => !used.has(write))
+  const writer = free.find(({ expect }) => expect !== undefined) ?? free[0]
+  if (!writer) return
+  used.add(writer)
+  fact.writer = writer
+  fact.begun = Math.min(...fits.map(({ start }) => start))
+}
+
+function explains(write: Write, fact: Fact): boolean {
+  const { op, value, color } = write
+  if ((op === 'delete') !== fact.isDelete || problemOf({ ...fact, writer: write })) return false
+  return op !== 'create' || (value === fact.sight.value && color === fact.sight.color)
 }
 
 /** Why a write does not follow from the previous state. */

@@ -19,7 +19,7 @@ import { huntBug } from './seeded-bugs.ts'
 import { runShapeFuzz } from './shape-fuzz.ts'
 import type { SignInRun } from './sign-in/run.ts'
 import { runStoreCrashes } from './store-crashes.ts'
-import { operationsIn, runTraffic, strangeIn } from './traffic.ts'
+import { connectTo, operationsIn, runTraffic, strangeIn } from './traffic.ts'
 
 /** `wanted` and `found` as text; `kept`: whether the promise holds. */
 export type Line = { readonly what: string; readonly wanted: string; readonly found: string; readonly kept: boolean }
@@ -148,7 +148,7 @@ const consistency = (index: number): Proof => ({
   async run(seed) {
     const server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off'] })
     try {
-      const to = { url: server.http, key: server.adminKey }
+      const to = connectTo({ url: server.http, key: server.adminKey })
       const recording = await runTraffic(to, { operations: 100_000, seed: `${seed}/${index}` })
       const problems = checkConsistency(recording)
       const told = recording.sessions.reduce((sum, session) => sum + session.told.length, 0)

@@ -29,10 +29,19 @@ export type Write = Interval & {
   readonly uid?: string
 }
 
-export type Get = Interval & { readonly name: string; readonly code: number; readonly seen?: Sight }
+/** `since`: the read accepts older state (resourceVersion=0), but everything from before this tick must be in it. */
+type Read = Interval & { readonly since?: number }
 
-/** One page. `first`: the tick at which its list began; `exact`: the requested version. */
-export type List = Interval & {
+/** `asked`: the version that a rejected list asked for. */
+export type Get = Read & {
+  readonly name: string
+  readonly code: number
+  readonly seen?: Sight
+  readonly asked?: number
+}
+
+/** One page. `exact`: the requested version. */
+export type List = Read & {
   readonly at: number
   readonly items: readonly Sight[]
   readonly color?: string
@@ -55,6 +64,7 @@ export type Session = {
   readonly told: readonly Told[]
   /** Whether the server no longer had the history. */
   readonly gone?: boolean
+  readonly end?: number
   /** Whether no session continues it, so that it may stop anywhere. */
   readonly loose?: boolean
 }
@@ -68,6 +78,10 @@ export type Recording = {
   readonly from: number
   /** The state that every watcher must reach. */
   readonly last: number
+  /** History before `revision` may be gone after the tick. */
+  readonly compactions?: readonly Compaction[]
 }
+
+export type Compaction = { readonly tick: number; readonly revision: number }
 
 export type Violation = { readonly rule: string; readonly text: string }

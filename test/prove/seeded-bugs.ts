@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openFiu } from '../support/fiu.ts'
 import { startServer } from '../support/server.ts'
+import { begin } from './begin-bug.ts'
 import { bugs } from './bugs.ts'
 import { checkConsistency } from './check-consistency.ts'
 import { measureRowInChild } from './cost/in-child.ts'
@@ -11,8 +12,11 @@ import { costBugs } from './cost-bugs.ts'
 import { runDiskFault } from './disk-faults.ts'
 import { edited } from './edits.ts'
 import { runInChild } from './escalation/in-child.ts'
+import { replicaBugs } from './replica-bugs.ts'
+import { needsNetwork } from './replicated/faults.ts'
+import { runReplicatedInChild } from './replicated/in-child.ts'
 import { runStoreCrashes } from './store-crashes.ts'
-import { operationsIn, runTraffic } from './traffic.ts'
+import { connectTo, operationsIn, runTraffic } from './traffic.ts'
 
 /** `found`: the violated rule; undefined: the bug was not found. */
 export type Hunt = {
@@ -40,6 +44,7 @@ export async function huntBug(name: string, seed: string): Promise<Hunt> {
     'failing disk': huntOnDisk,
     escalation: huntEscalation,
     cost: huntCost,
+    replicas: huntOnReplicas,
   }
   const caught = await hunts[bug.by](name, seed)
   return { name, by: bug.by, ...caught, seconds: (performance.now() - started) / 1000 }
@@ -47,17 +52,16 @@ export async function huntBug(name: string, seed: string): Promise<Hunt> {
 
 type Caught = Pick<Hunt, 'found' | 'text' | 'after'>
 
-const begin = (name: string) => ({ imports: [new URL('./bugs.ts', import.meta.url).href], env: { PROVE_BUG: name } })
-
 async function huntInTraffic(name: string, seed: string): Promise<Caught> {
   let after = 0
   for (const operations of rounds) {
     const server = await startServer({ storage: 'sqlite', args: ['--audit-log', 'off'], begin: begin(name) })
     try {
-      const recording = await runTraffic(
-        { url: server.http, key: server.adminKey },
-        { operations, seed: `${seed}/${operations}`, patience: 2000 },
-      )
+      const recording = await runTraffic(connectTo({ url: server.http, key: server.adminKey }), {
+        operations,
+        seed: `${seed}/${operations}`,
+        patience: 2000,
+      })
       after += operationsIn(recording)
       const [first] = checkConsistency(recording)
       if (first) return { found: first.rule, text: first.text, after }
@@ -110,4 +114,23 @@ async function huntCost(name: string): Promise<Caught> {
   const row = costBugs[name]?.row ?? ''
   const { problem } = await measureRowInChild(String(row), begin(name))
   return { found: problem, text: problem ?? `no problem with ${row}`, after: 1 }
+}
+
+const replicaRounds = [3000, 12_000]
+
+/** Also for the bugs that a single server can have: replicas must not hide them. */
+export async function huntOnReplicas(name: string, seed: string): Promise<Caught> {
+  checkEdits(name)
+  const { faults = [] } = replicaBugs[name] ?? {}
+  let after = 0
+  for (const operations of replicaRounds) {
+    const options = { seed: `${seed}/${operations}`, operations, faults, bug: name }
+    const { violations, requests, hasNetwork } = await runReplicatedInChild(options)
+    const [first] = violations
+    after += requests
+    if (first) return { found: first.rule, text: first.text, after }
+    if (!hasNetwork && faults.some(needsNetwork))
+      return { found: undefined, text: 'not run: network namespaces are missing', after }
+  }
+  return { found: undefined, text: 'nothing was noticed', after }
 }

@@ -1,7 +1,7 @@
 // Watchers that disconnect and reconnect, and record every event. traffic.ts runs some while its clients write.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { type LeanOptions, openLeanClient } from './lean-client.ts'
+import type { Connect } from './lean-client.ts'
 import { sightOf, type Team, teams } from './observed-teams.ts'
 import type { List, Session, Told } from './recording.ts'
 import type { Dice } from './seeded-random.ts'
@@ -9,7 +9,7 @@ import type { Dice } from './seeded-random.ts'
 export type Color = 'red' | 'blue'
 
 export type WatcherOptions = {
-  readonly server: LeanOptions
+  readonly connect: Connect
   readonly watcher: number
   readonly from: number
   readonly color?: Color
@@ -17,8 +17,12 @@ export type WatcherOptions = {
   readonly fromState?: boolean
   /** Whether it runs until it is stopped. Then it sees only delivered events. */
   readonly stays?: boolean
+  /** Whether every session begins at an earlier version, as of a client that did not watch for long. */
+  readonly isLate?: boolean
   readonly roll: Dice
   readonly tick: () => number
+  /** A version that exists. A watcher whose history is gone continues there. */
+  readonly newest: () => number
   readonly keepSession: (session: Session) => void
   readonly keepList: (list: List) => void
 }
@@ -27,20 +31,29 @@ export type Watcher = {
   /** The newest revision it has seen. */
   readonly reached: number
   readonly color: Color | undefined
+  /** Whether it reconnects often, and resumes where it stopped. */
+  readonly needsHistory: boolean
   stop(): Promise<void>
 }
 
+/** Less than the history that a server keeps in any case. */
+const furthest = 5000
+
 export function startWatcher(options: WatcherOptions): Watcher {
-  const { server, watcher, color, roll, tick } = options
+  const { connect, color, roll, tick } = options
+  const isResumed = !options.fromState && !options.isLate
   let reached = options.from
   let stopped = false
   let leave = () => {}
 
-  async function follow(id: number): Promise<void> {
-    const client = openLeanClient(server)
+  /** Returns whether the next session continues this one. */
+  async function follow(id: number): Promise<boolean> {
+    // The server ends all but one of them within two seconds.
+    const client = connect(options.stays ? undefined : 8000)
     const told: Told[] = []
     const start = tick()
     let state: Told[] | undefined = options.fromState ? [] : undefined
+    if (options.isLate) reached = Math.max(options.from, options.newest() - roll(furthest))
     let from = reached
     let gone = false
     // The server ends half of them, with a bookmark.
@@ -65,16 +78,21 @@ export function startWatcher(options: WatcherOptions): Watcher {
     const query = state ? 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan' : `resourceVersion=${reached}`
     const selector = color === undefined ? '' : `&labelSelector=color%3D${color}`
     const path = `${teams}?watch=true&allowWatchBookmarks=true&timeoutSeconds=${options.stays ? 3600 : 1 + roll(2)}&${query}${selector}`
-    await client.follow(path, take).catch(() => {})
+    const code = await client.follow(path, take).catch(() => 0)
     client.close()
-    const loose = options.fromState ?? false
-    if (!state) options.keepSession({ watcher: id, from, told, gone, loose, ...(color === undefined ? {} : { color }) })
+    gone ||= code === 410
+    const loose = !isResumed || gone
+    if (gone) reached = options.newest()
+    const end = tick()
+    if (!state)
+      options.keepSession({ watcher: id, from, told, gone, end, loose, ...(color === undefined ? {} : { color }) })
+    return !loose
   }
 
   async function run(): Promise<void> {
     // A watch that starts with the state does not continue from where another stopped: each is a separate watcher.
-    for (let session = 0; !stopped; session++) {
-      await follow(options.fromState ? watcher + session * 1000 : watcher)
+    for (let id = options.watcher; !stopped; ) {
+      if (!(await follow(id))) id += 1000
       if (!stopped) await pause(roll(30))
     }
   }
@@ -85,6 +103,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
       return reached
     },
     color,
+    needsHistory: isResumed && !options.stays,
     async stop() {
       stopped = true
       leave()

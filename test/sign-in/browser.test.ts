@@ -68,6 +68,22 @@ suite('sign-in in the browser', () => {
     assert.equal((await stage.ask('GET', teams, undefined, secret)).status, 401)
   })
 
+  test('a script that signs out learns where the provider ends its session', async () => {
+    const browser = stage.browser()
+    await browser.signIn('ada')
+    const secret = secretOf(browser)
+    const out = await browser.submit('/auth/logout', {}, { accept: 'application/json' })
+    assert.equal(out.status, 200)
+    const { location } = JSON.parse(out.text)
+    assert.ok(location.startsWith(`${stage.provider.url}/session/end?`), location)
+    assert.equal(secretOf(browser), '')
+    assert.equal((await stage.ask('GET', teams, undefined, secret)).status, 401)
+    const withKey = stage.browser()
+    await withKey.submit('/auth/key', { key: stage.server.adminKey })
+    const here = await withKey.submit('/auth/logout', {}, { accept: 'application/json' })
+    assert.deepEqual([here.status, JSON.parse(here.text)], [200, {}], 'without a provider, there is no other page')
+  })
+
   test('sign-out everywhere ends all sessions of the user', async () => {
     const [one, other] = [stage.browser(), stage.browser()]
     await one.signIn('ada')

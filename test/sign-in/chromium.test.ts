@@ -162,6 +162,18 @@ else
       await page.waitForURL('**/auth/login')
     })
 
+    test('sign-out in the console leads through the provider as well', async () => {
+      await page.goto(`${stage.server.http}/console/`)
+      // The provider still has its session: the test before did not confirm the end of it.
+      await page.getByRole('button', { name: 'Sign in with corp' }).click()
+      await page.getByText('Hello, corp:ada').waitFor()
+      await page.getByRole('button', { name: /^corp:ada/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
+      await page.waitForURL(`${stage.provider.url}/session/end?**`)
+      await page.goto(`${stage.server.http}/auth/session`)
+      await page.waitForURL('**/auth/login')
+    })
+
     test('no page violates its policy', () => {
       assert.deepEqual(
         problems.filter(text => /Content Security Policy|Refused/.test(text)),

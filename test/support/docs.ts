@@ -93,7 +93,7 @@ export async function openShell(kubectl: string): Promise<Shell> {
     rmSync(home, { recursive: true, force: true })
   }
   process.once('exit', leave)
-  shell.stdin.write('set -eE -o pipefail; exec 2>&1\n')
+  shell.stdin.write(`set -eE -o pipefail; trap 'echo "exit code $?"' ERR; exec 2>&1\n`)
   let count = 0
 
   return {

@@ -13,6 +13,7 @@ import type { Kind, Question } from '../../src/api/kind.ts'
 import type { JsonObject, Metadata, Ref, Resource } from '../../src/api/object.ts'
 import type { Decision, PermissionVersions } from '../../src/api/permissions.ts'
 import type { Resources } from '../../src/api/resources.ts'
+import { tokenSealing } from '../../src/apiserver/encryption.ts'
 import { openAccessKeyIndex } from '../../src/auth/authn/access-key-index.ts'
 import type { Issuer } from '../../src/auth/tokens/issuer.ts'
 import { connect } from '../../src/client/connect.ts'
@@ -110,6 +111,7 @@ export async function buildApiServer(
     now: clock.now,
     random,
     auditLog: sampleAuditLog(clock.now),
+    ...tokenSealing(sealer),
     previewPatches: async () => ({ notes: [] }),
     isNoWider: () => true,
     authorize,
@@ -264,6 +266,7 @@ export async function openFront(
       warningFor: () => undefined,
     },
     resourcesFor: apiServer.as,
+    confirm: () => undefined,
     reachVersion: apiServer.reachVersion,
     indexed: apiServer.indexed,
     noteRead: () => {},

@@ -44,6 +44,7 @@ export function openHandler({ apiServer, guard, now, ending, auditLevel, observe
     access: { ...apiServer, guard, audit, ...(signIn ? { cookie: { name: signIn.cookie, publicUrl: '' } } : {}) },
     signIn: signIn?.pages,
     resourcesFor: apiServer.registry.as,
+    confirm: apiServer.registry.confirm,
     reachVersion: apiServer.registry.reachVersion,
     indexed: apiServer.registry.indexed,
     noteRead: apiServer.noteRead,

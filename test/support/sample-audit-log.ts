@@ -11,9 +11,10 @@ export function sampleAuditLog(now: () => number): AuditReader {
   return {
     feed,
     problem: undefined,
-    search: async ({ query, limit }) => {
+    search: async ({ query, limit, show }) => {
       const recent = feed.after(feed.start, limit) ?? []
-      return { items: recent.filter(one => matchesAudit(query, one.event, () => auditEventName(one.id))) }
+      const found = recent.filter(one => matchesAudit(query, one.event, () => auditEventName(one.id)))
+      return { items: found.flatMap(one => show(one) ?? []), warnings: [] }
     },
   }
 }

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import pino from 'pino'
 import { runApiServer } from '../../src/apiserver/run.ts'
 import { readSettings } from '../../src/apiserver/settings.ts'
@@ -15,6 +15,8 @@ import { type Answer, openRequests, type RequestOptions, type WatchEvent } from 
 
 export type ServerOptions = {
   readonly storage?: 'memory' | 'sqlite'
+  /** Another replica of the same installation: it gets the same master key. */
+  readonly replicaOf?: Pick<Server, 'directory' | 'adminKey'>
   readonly args?: readonly string[]
   /** A directory that was used before; default: a new, empty one. */
   readonly directory?: string
@@ -36,11 +38,13 @@ export type Server = {
   /** The parsed events of a watch. Leaving the loop ends it. */
   watch(path: string, options?: RequestOptions): AsyncIterableIterator<WatchEvent>
   /** Stops it with SIGTERM, and starts it again on the same directory and ports. `meanwhile` runs in between. */
-  restart(meanwhile?: () => Promise<void>): Promise<void>
+  restart(meanwhile?: () => Promise<void>, again?: Again): Promise<void>
   /** Everything the running program has printed so far. */
   output(): string
   /** The same, with the output of earlier programs in this directory. */
   said(): string
+  /** Sends a signal such as SIGSTOP. */
+  signal(name: NodeJS.Signals): void
   /** Kills it if it still runs, and starts it again on the same directory and ports. */
   crash(again: Again): Promise<void>
   /** Resolves when it has exited by itself. If it still runs, kills it. */
@@ -77,7 +81,18 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   process.once('exit', leave)
   // Fixed ports, so that a restarted server has the same ones.
   const [secure, plain] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
-  const args = ['serve', '--data', directory, '--https', secure, '--http', plain, ...extra(options)]
+  const args = [
+    'serve',
+    '--data',
+    directory,
+    '--https',
+    secure,
+    '--http',
+    plain,
+    ...extra(options),
+    ...onEtcd(options, directory),
+  ]
+  if (options.replicaOf) await cp(join(options.replicaOf.directory, 'master.key'), join(directory, 'master.key'))
   const start = (again?: Again) => (options.inProcess ? runInProcess(args) : run(args, again))
   const end = async (how: (one: Running) => Promise<void>, keep = false) => {
     const one = running
@@ -101,7 +116,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   })
   const [https, http] = running.urls
   const read = (name: string) => readFileSync(join(directory, name), 'utf8')
-  const adminKey = read('admin.key').trim()
+  const adminKey = options.replicaOf?.adminKey ?? read('admin.key').trim()
   const ca = read('ca.crt')
   const server: Server = {
     https,
@@ -123,15 +138,24 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
       const child = running?.child
       if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     },
+    signal: name => void running?.child?.kill(name),
     die: () => end(killNow, true),
-    async restart(meanwhile) {
+    async restart(meanwhile, again) {
       await end(stopWell, true)
       await meanwhile?.()
-      running = await start()
+      running = await start(again)
     },
   }
   started.add(server)
   return server
+}
+
+/** In `npm run test:etcd`, an e2e test that would use SQLite uses the shared etcd, below a prefix of its directory. */
+const onEtcd = ({ storage, args = [] }: ServerOptions, directory: string) => {
+  const endpoint = process.env['PLATFORM_TEST_ETCD']
+  const isE2e = process.argv[1]?.includes('/test/e2e/')
+  if (!endpoint || !isE2e || storage || args.includes('--storage')) return []
+  return ['--storage', 'etcd', '--etcd-endpoints', endpoint, '--etcd-prefix', `/test/${basename(directory)}`]
 }
 
 const extra = ({ storage, args = [] }: ServerOptions) => [...(storage ? ['--storage', storage] : []), ...args]

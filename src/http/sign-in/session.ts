@@ -2,6 +2,7 @@
 
 import { ApiError } from '../../api/errors.ts'
 import { ProviderError } from '../../auth/oidc/provider-error.ts'
+import type { Exchange } from '../../serving/exchange.ts'
 import { note, ownUrl, type Route, type SignInContext, sessionOf } from './context.ts'
 import { cookieIn, setCookie, signedOutCookie } from './cookies.ts'
 import { html } from './html.ts'
@@ -9,13 +10,15 @@ import { json, page, redirect } from './page.ts'
 import { readForm } from './read-form.ts'
 import { checkSameOrigin } from './same-origin.ts'
 
+const wantsJson = ({ request }: Exchange) => String(request.headers.accept ?? '').includes('application/json')
+
 const teamGroup = 'platform:team:'
 
 export const sessionRoute: Route = async (context, exchange) => {
   const session = await sessionOf(context, exchange)
-  const wantsJson = String(exchange.request.headers.accept ?? '').includes('application/json')
+  const isScript = wantsJson(exchange)
   if (!session) {
-    if (!wantsJson) return redirect('login')
+    if (!isScript) return redirect('login')
     throw new ApiError(401, 'Unauthorized', 'not signed in')
   }
   const { caller, secret } = session
@@ -23,7 +26,7 @@ export const sessionRoute: Route = async (context, exchange) => {
   const teams = caller.groups.filter(group => group.startsWith(teamGroup)).map(group => group.slice(teamGroup.length))
   const groups = caller.groups.filter(group => !/^(platform|system):/.test(group))
   const expires = end === undefined ? undefined : new Date(end).toISOString()
-  if (wantsJson) return json(200, { user: caller.username, key: caller.key, groups, teams, expires })
+  if (isScript) return json(200, { user: caller.username, key: caller.key, groups, teams, expires })
   const list = (names: readonly string[]) => (names.length ? names.join(', ') : 'none')
   return page({
     title: 'You are signed in',
@@ -52,9 +55,10 @@ export const logoutRoute: Route = async (context, exchange) => {
     provider?.logoutUrl({ idToken: ended?.idToken ?? '', returnTo: `${ownUrl(context, exchange)}/auth/login` })
   // A provider that does not answer must not keep anybody signed in here.
   const url = await logoutUrl().catch(() => undefined)
-  return redirect(url?.href ?? 'login', {
-    'Set-Cookie': [setCookie(context.sessionCookie(), '', 0), signedOutCookie],
-  })
+  const headers = { 'Set-Cookie': [setCookie(context.sessionCookie(), '', 0), signedOutCookie] }
+  // A script cannot follow a redirect to another site, so the page goes there itself.
+  if (wantsJson(exchange)) return json(200, { location: url?.href }, headers)
+  return redirect(url?.href ?? 'login', headers)
 }
 
 const usedFor = 600

@@ -1,21 +1,20 @@
 // The SQLite engine: everything in one file. It acknowledges commits after an fsync, and reads never wait for the disk.
 
 import { Buffer } from 'node:buffer'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Batch, openCommitQueue } from '../commit-queue.ts'
 import { openDataLock } from '../data-lock.ts'
 import { putText } from '../entry.ts'
 import type { HistoryBounds } from '../event-log.ts'
+import type { ReportFailure } from '../storage.ts'
 import { type Store, StoreError } from '../store.ts'
 import { openWatchCache } from '../watch-cache.ts'
+import { incompleteFile } from './copy.ts'
 import { unusableError } from './errors.ts'
 import { loadLog, loadTimes } from './load.ts'
 import type { Row, Times } from './table.ts'
 import { openSqliteThread, type SqliteThread, ThreadLostError } from './thread.ts'
-
-/** Called once with the reason when writes start to fail, and with undefined when they work again. */
-export type ReportFailure = (failure: string | undefined) => void
 
 export type SqliteOptions = {
   readonly file: string
@@ -44,6 +43,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   let opening: SqliteThread | undefined
   let loaded: Map<string, number>
   try {
+    rejectIncomplete(file)
     // Created here and not by SQLite, so that only the owner can read it. SQLite uses the same mode for its other files.
     closeSync(openSync(file, 'a', 0o600))
     opening = await openThread({ file, settle: false })
@@ -157,6 +157,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     count: watchCache.count,
     index: watchCache.index,
     watch: watchCache.watch,
+    confirm: () => undefined,
+    outdated: undefined,
     async commit(ops) {
       if (reopening !== undefined) throw new StoreError('unavailable', failure ?? 'the storage thread ended')
       const revision = await queue.commit(ops)
@@ -216,4 +218,11 @@ function rowsOf({ events }: Batch): { rows: Row[]; slab: Uint8Array<ArrayBuffer>
     })
   }
   return { rows, slab: new Uint8Array(slab.buffer) }
+}
+
+/** An empty store beside an incomplete one would look like the loss of all data. */
+function rejectIncomplete(file: string): void {
+  const incomplete = incompleteFile(file)
+  if (existsSync(incomplete) && !existsSync(file))
+    throw new Error(`a restore or migration did not complete ${incomplete}: delete this file, and run it again`)
 }

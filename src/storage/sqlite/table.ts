@@ -5,7 +5,6 @@
 
 import { DatabaseSync } from 'node:sqlite'
 import { sumOf } from '../checksum.ts'
-import { MAX_OPS } from '../commit-queue.ts'
 import { hadNoEffect } from './errors.ts'
 import { bringUpToDate, type LogRow, sumOfRow, writeMeta } from './schema.ts'
 
@@ -47,7 +46,7 @@ export type Table = {
 }
 
 /** The id of a row contains its revision and its slot in the commit. So the table is in log order, without an index. */
-export const SLOTS = MAX_OPS
+export const SLOTS = 1024
 
 const STEP = 1000
 const TIDY_PAGES = 4000

@@ -218,12 +218,23 @@ export function patchSuite(open: OpenHouse): void {
 
     test('many concurrent patches all take effect: a conflict is retried (wire §1.14)', async () => {
       const { metadata } = await create(apiServer(), fresh())
-      const keys = Array.from({ length: 5 }, (_, index) => `k${index}`)
+      const keys = Array.from({ length: 30 }, (_, index) => `k${index}`).toSorted()
       await Promise.all(keys.map(key => patch(metadata.name ?? '', { metadata: { labels: { [key]: 'x' } } })))
       assert.deepEqual(
         Object.keys((await read(apiServer(), metadata.name ?? '')).metadata.labels ?? {}).toSorted(),
         keys,
       )
+    })
+
+    test('a delete between many concurrent patches takes effect (wire §1.15)', async () => {
+      const { metadata } = await create(apiServer(), fresh(), { metadata: { finalizers: ['x.io/wait'] } })
+      const name = metadata.name ?? ''
+      const keys = Array.from({ length: 30 }, (_, index) => `k${index}`)
+      const labelled = keys.map(key => patch(name, { metadata: { labels: { [key]: 'x' } } }))
+      await Promise.all([...labelled, apiServer().resources.delete(Widget, at(name))])
+      const after = await read(apiServer(), name)
+      assert.ok(after.metadata.deletionTimestamp)
+      assert.equal(Object.keys(after.metadata.labels ?? {}).length, keys.length)
     })
   })
 

@@ -16,8 +16,10 @@ export const unstoredRows: { readonly [what: string]: Row } = {
   '500 events in an audit log of 60 MB': () => searching(line => line, '?limit=500'),
   'nothing in an audit log of 60 MB, with every line parsed': () =>
     searching(line => line, `?limit=500&fieldSelector=${encodeURIComponent('code!=201,verb!=get')}`),
+  'an audit log of 60 MB for a caller who sees none of its events': () =>
+    searching(line => line, '?limit=500', { user: 'eve' }),
   '500 events with bodies of 60 KB': () =>
-    searching(line => ({ ...line, requestObject: { data: 'x'.repeat(60_000) } }), '?limit=500', 1000),
+    searching(line => ({ ...line, requestObject: { data: 'x'.repeat(60_000) } }), '?limit=500', { lines: 1000 }),
   'a preview of 100 patches on an object of 200 KB': () =>
     previewing({
       object: endpoints(Object.fromEntries(many(200, at => [`k${at}`, 'x'.repeat(900)]))),
@@ -39,7 +41,10 @@ const endpoints = (annotations: object) => ({
   metadata: { name: 'web', namespace: 'default', annotations: { k0: 'a', ...annotations } },
 })
 
-async function searching(shape: (line: object) => object, query: string, lines = 120_000) {
+type Searching = { readonly lines?: number; readonly user?: string }
+
+/** `user`: searches instead of the administrator. */
+async function searching(shape: (line: object) => object, query: string, { lines = 120_000, user }: Searching = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'audit-cost-'))
   const file = join(directory, 'audit.log')
   const line = (at: number) => ({
@@ -58,7 +63,8 @@ async function searching(shape: (line: object) => object, query: string, lines =
   const auditLog = openAuditReader({ target: file, file, feed: openAuditFeed(Date.now), settled })
   const system = await openSystem(undefined, undefined, { auditLog })
   try {
-    return await judged(system, { method: 'GET', url: `${ours}/auditevents${query}` })
+    const key = user === undefined ? system.adminKey : await keyOf(system, user)
+    return await judged(system, { method: 'GET', url: `${ours}/auditevents${query}`, key })
   } finally {
     await system.close()
     rmSync(directory, { recursive: true })
@@ -76,9 +82,19 @@ async function previewing(spec: object) {
   }
 }
 
-/** The work is in threads, so only the longest piece on the main thread counts. */
-async function judged(system: System, request: { method: string; url: string; body?: string }) {
+async function keyOf(system: System, user: string): Promise<string> {
   const headers = { authorization: `Bearer ${system.adminKey}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ metadata: { name: user }, spec: { user } })
+  const { text } = await system.ask({ method: 'POST', url: `${ours}/ownedaccesskeys`, headers, body })
+  return JSON.parse(text).spec.key
+}
+
+/** The work is in threads, so only the longest piece on the main thread counts. */
+async function judged(
+  system: System,
+  { key = system.adminKey, ...request }: { method: string; url: string; body?: string; key?: string },
+) {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const send = async () => {
     const { code, text } = await system.ask({ ...request, headers })
     if (code >= 300) throw new Error(`${code}: ${text.slice(0, 300)}`)

@@ -1,0 +1,203 @@
+// Follows the keys of an installation in etcd: one watch at a time, continued at another member when it fails.
+//
+// Only two things prove how far the watch has come: an event, and a response to a progress request. A watch has its own stream,
+// because etcd answers a progress request only when all watches of the stream are up to date.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { EtcdClient, WatchStream } from './client.ts'
+import type { KeyRange } from './keys.ts'
+import type { Event, ResponseHeader, WatchResponse } from './rpc.generated.ts'
+
+export type FollowOptions = {
+  readonly client: Pick<EtcdClient, 'watch'>
+  readonly range: KeyRange
+  /** The first revision to deliver. */
+  readonly start: number
+  /** The events of one revision. */
+  readonly apply: (revision: number, events: readonly Event[]) => void
+  /** All events up to the revision were delivered. */
+  readonly progress: (revision: number) => void
+  /** History from the next revision on no longer exists. Resolves with the revision to continue after. */
+  readonly compacted: (oldest: number) => Promise<number>
+  /** The header of every response. Throws if the cluster cannot be trusted any more. */
+  readonly heard: (header: ResponseHeader) => void
+  readonly failed: (error: Error) => void
+}
+
+export type Following = {
+  /** Resolves when everything up to an etcd revision was delivered. Rejects after `timeoutMs`. */
+  reach(revision: number, timeoutMs: number): Promise<void>
+  readonly revision: number
+  stop(): void
+}
+
+const [askAfterMs, askEveryMs, stuckMs] = [20, 100, 1500]
+const [minDelayMs, maxDelayMs] = [20, 1000]
+
+type Waiter = { readonly revision: number; readonly resolve: () => void }
+
+export function follow(options: FollowOptions): Following {
+  let delivered = options.start - 1
+  let waiters: Waiter[] = []
+  let stopped = false
+  let stream: WatchStream | undefined
+  let avoid: string | undefined
+  let asking: NodeJS.Timeout | undefined
+  let behindSince = 0
+  /** Events of a revision whose other events have not arrived. */
+  let begun: readonly Event[] = []
+
+  function advance(revision: number): void {
+    if (revision <= delivered) return
+    delivered = revision
+    behindSince = 0
+    if (waiters.length === 0) return
+    const reached = waiters.filter(waiter => waiter.revision <= revision)
+    if (reached.length === 0) return
+    waiters = waiters.filter(waiter => waiter.revision > revision)
+    for (const { resolve } of reached) resolve()
+  }
+
+  /** Asks for progress while somebody waits. Without an answer, the next member is tried. */
+  function ask(): void {
+    clearTimeout(asking)
+    asking = undefined
+    if (stopped || waiters.length === 0) return
+    behindSince ||= performance.now()
+    if (performance.now() - behindSince > stuckMs) {
+      behindSince = 0
+      stream?.destroy(new Error('the watch does not advance'))
+    } else stream?.write({ progressRequest: {} })
+    asking = setTimeout(ask, askEveryMs)
+  }
+
+  async function take(watched: WatchResponse): Promise<void> {
+    const { header, created, canceled, compactRevision, cancelReason, ...response } = watched
+    if (header) options.heard(header)
+    behindSince = 0
+    if (canceled) throw new CancelledError(cancelReason, compactRevision)
+    if (created) return
+    const events = begun.length ? [...begun, ...response.events] : response.events
+    begun = []
+    if (events.length === 0) {
+      options.progress(header?.revision ?? 0)
+      advance(header?.revision ?? 0)
+      return
+    }
+    for (let at = 0; at < events.length; ) {
+      const revision = revisionOf(events[at])
+      let end = at + 1
+      while (end < events.length && revisionOf(events[end]) === revision) end++
+      // The rest of this revision is in the next response.
+      if (response.fragment && end === events.length) {
+        begun = events.slice(at)
+        return
+      }
+      // A new watch may repeat what an earlier one delivered.
+      if (revision > delivered) {
+        options.apply(revision, end - at === events.length ? events : events.slice(at, end))
+        advance(revision)
+        await handled()
+      }
+      at = end
+    }
+  }
+
+  async function run(): Promise<void> {
+    for (let delay = minDelayMs; !stopped; ) {
+      const before = delivered
+      try {
+        await watchOnce()
+      } catch (error) {
+        if (stopped) return
+        const isCompacted = error instanceof CancelledError && error.oldest > delivered
+        if (isCompacted) await options.compacted(error.oldest).then(advance, options.failed)
+        else options.failed(error as Error)
+      }
+      delay = delivered > before ? minDelayMs : Math.min(delay * 2, maxDelayMs)
+      if (!stopped) await pause(delay, undefined, { ref: false })
+    }
+  }
+
+  async function watchOnce(): Promise<void> {
+    const opened = await options.client.watch(avoid)
+    avoid = opened.endpoint
+    stream = opened.stream
+    begun = []
+    const request = { ...options.range, startRevision: delivered + 1, progressNotify: true, fragment: true }
+    let taking = Promise.resolve()
+    let failure: Error | undefined
+    const fail = (error: Error) => {
+      failure ??= error
+      opened.stream.destroy(error)
+    }
+    const ended = new Promise<void>((resolve, reject) => {
+      opened.stream.on('data', (response: WatchResponse) => {
+        taking = taking.then(() => (failure ? undefined : take(response))).catch(fail)
+      })
+      opened.stream.on('error', reject)
+      opened.stream.on('close', resolve)
+      opened.stream.on('end', resolve)
+      opened.stream.write({ createRequest: request })
+    })
+    try {
+      await ended
+    } finally {
+      stream = undefined
+      opened.stream.cancel()
+      await taking
+    }
+    // The stream may have ended by itself in the meantime.
+    if (failure) throw failure
+  }
+
+  void run().catch(options.failed)
+  return {
+    get revision() {
+      return delivered
+    },
+    reach(revision, timeoutMs) {
+      if (revision <= delivered) return Promise.resolve()
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiters = waiters.filter(one => one !== waiter)
+          reject(new Error(`the watch of etcd is behind: it is at revision ${delivered}, not ${revision}`))
+        }, timeoutMs)
+        const waiter = {
+          revision,
+          resolve: () => {
+            clearTimeout(timer)
+            resolve()
+          },
+        }
+        waiters.push(waiter)
+        asking ??= setTimeout(ask, askAfterMs)
+      })
+    },
+    stop() {
+      stopped = true
+      clearTimeout(asking)
+      stream?.cancel()
+    },
+  }
+}
+
+/**
+ * Resolves when informers have handled the last change. Otherwise watches would deliver what was written after a revocation in the
+ * same response, because they would ask for permissions that are not as new (D71).
+ */
+const handled = () =>
+  new Promise<void>(resolve => {
+    // After all microtasks, and the ones that they add.
+    queueMicrotask(() => process.nextTick(resolve))
+  })
+
+const revisionOf = (event: Event | undefined) => event?.kv?.modRevision ?? 0
+
+class CancelledError extends Error {
+  readonly oldest: number
+  constructor(reason: string, oldest: number) {
+    super(`etcd ended the watch: ${reason || 'history was compacted'}`)
+    this.oldest = oldest
+  }
+}
