@@ -8,6 +8,7 @@ import { ApiError } from '../api/errors.ts'
 import { answerClientErrorWith, trackResponse } from './client-error.ts'
 import type { Request, Response } from './exchange.ts'
 import { isBehindLast, lingering } from './lingering-close.ts'
+import { freeResetStreams } from './reset-streams.ts'
 import type { CertificateSource } from './tls.ts'
 
 // Not imported: an ES import of node:http evaluates all its exports, including WebSocket, which loads fetch. That takes 50 ms.
@@ -67,6 +68,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
   })
   // For new connections. Options that are not repeated here would be reset.
   certificates.follow(pair => server.setSecureContext({ cert: pair.certificate, key: pair.key, minVersion }))
+  const stopFreeing = freeResetStreams()
   const sessions = new Set<ServerHttp2Session>()
   let isClosing = false
   server.on('session', session => {
@@ -89,7 +91,7 @@ export async function listenHttps(at: Address, certificates: CertificateSource, 
     certificates.stop()
     isClosing = true
     for (const session of sessions) session.close()
-    return close(http, sockets, milliseconds)
+    return close(http, sockets, milliseconds).finally(stopFreeing)
   })
 }
 
