@@ -15,6 +15,7 @@ import { floods, runFlood } from './flooding-clients.ts'
 import { counted, say } from './format-counts.ts'
 import { runPowerLoss } from './power-loss.ts'
 import { runRawFuzz } from './raw-fuzz.ts'
+import { runReplicatedInChild } from './replicated/in-child.ts'
 import { huntBug } from './seeded-bugs.ts'
 import { runShapeFuzz } from './shape-fuzz.ts'
 import type { SignInRun } from './sign-in/run.ts'
@@ -41,6 +42,7 @@ export function proofsOf(scale: Scale): readonly Proof[] {
     { part: 'Crashes', name: 'power', run: async seed => powerLoss(seed, of(120)) },
     ...Object.keys(faults).map(name => diskFault(name)),
     ...pieces(of(10), index => consistency(index)),
+    ...pieces(of(10), index => replicas(index, scale < 1 ? of(100_000) : 100_000)),
     ...Object.keys(bugs).map(name => seededBug(name)),
     { part: 'Crashes', name: 'syncer', run: () => syncChaos(of(60)) },
     { part: 'Sign-in', name: 'model', run: seed => signIn(seed, of(1000)) },
@@ -160,6 +162,27 @@ const consistency = (index: number): Proof => ({
     } finally {
       await server.kill()
     }
+  },
+})
+
+/** Without network namespaces no link is cut, so the promise is not kept. */
+const replicas = (index: number, operations: number): Proof => ({
+  part: 'Replicas',
+  name: `replicas ${index + 1}`,
+  async run(seed) {
+    const report = await runReplicatedInChild({ seed: `${seed}/${index}`, operations })
+    const { violations, hasNetwork, requests, events, watches, faults } = report
+    const disturbed = Object.entries(faults).map(([name, times]) => `${name}: ${times}`)
+    const counts = `${counted(requests, 'request')}, ${counted(events, 'event')} in ${counted(watches, 'watch', 'watches')}`
+    const found = hasNetwork ? `${counts}; ${disturbed.join(', ')}` : 'not run: network namespaces are missing'
+    return [
+      {
+        what: 'requests of 64 clients that move between three replicas on three members of etcd',
+        wanted: 'one order of writes',
+        found: violations[0]?.text ?? found,
+        kept: violations.length === 0 && hasNetwork,
+      },
+    ]
   },
 })
 

@@ -19,6 +19,8 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
     'registry/resource-version.ts',
     'return isAnyVersion ? undefined : store.confirm()?.catch(asUnavailable)',
     'return undefined',
+    'cut off a replica',
+    'cut off a replica',
   ),
   'join a read index that was sent': bug(
     'storage/etcd/read-index.ts',
