@@ -41,11 +41,9 @@ export async function runCrashes(kills: number, seed: string): Promise<Outcome> 
       const work = Array.from({ length: writers }, (_, n) =>
         write(server, history, n, diceOf(`${seed}/${kill}/${n}`), round),
       )
-      // Gives up on a fail point that the server does not reach.
-      const patience = new AbortController()
-      const late = pause(place ? 800 : 20 + roll(300), 'any moment', { signal: patience.signal }).catch(() => '')
-      at.push(await Promise.race([server.died().then(() => place ?? 'by itself'), late]))
-      patience.abort()
+      const late = place ? enoughWrites(history, round) : pause(20 + roll(300))
+      const ends = [server.died().then(() => place ?? 'by itself'), late.then(() => 'any moment')]
+      at.push(await Promise.race(ends))
       round.over = true
       await server.die()
       await Promise.all(work)
@@ -72,6 +70,14 @@ async function stateOf(server: Server): Promise<{ items: Seen[]; revision: strin
   const { status, body, text } = await server.request('GET', teams)
   assert.equal(status, 200, text)
   return { items: body.items.map(seenIn), revision: body.metadata.resourceVersion }
+}
+
+/** Some fail points are not reached in every round. */
+const enough = 600
+
+async function enoughWrites(history: ReturnType<typeof openHistory>, round: { readonly over: boolean }): Promise<void> {
+  const [start, end] = [history.writes, performance.now() + 15_000]
+  while (!round.over && history.writes - start < enough && performance.now() < end) await pause(10)
 }
 
 /** Writes one after the other, to its own names, until the server is gone. */
