@@ -3,6 +3,7 @@
 import { type Admissions, forKind } from '../api/admission.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
 import { AuditEvent } from '../kinds/audit-event.ts'
+import { Cluster } from '../kinds/cluster.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { Namespace } from '../kinds/namespace.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -17,6 +18,7 @@ import { TokenRevocation } from '../kinds/token-revocation.ts'
 import { User } from '../kinds/user.ts'
 import { accessKeyActivityAdmission } from './access-key-activity.ts'
 import { auditEventAdmission } from './audit-event.ts'
+import { clusterAdmission } from './cluster.ts'
 import { directClusterEndpointTokenAdmission } from './direct-cluster-endpoint-token.ts'
 import { namespaceAdmission } from './namespace.ts'
 import { ownedAccessKeyAdmission } from './owned-access-key.ts'
@@ -40,6 +42,7 @@ type Needs<F extends (dependencies: never) => unknown> = Parameters<F>[0]
 export type AdmissionDependencies = Needs<typeof accessExplanationAdmission> &
   Needs<typeof accessKeyActivityAdmission> &
   Needs<typeof auditEventAdmission> &
+  Needs<typeof clusterAdmission> &
   Needs<typeof directClusterEndpointTokenAdmission> &
   Needs<typeof namespaceAdmission> &
   Needs<typeof ownedAccessKeyAdmission> &
@@ -58,6 +61,7 @@ export const admissionsFor = (dependencies: AdmissionDependencies): Admissions =
     forKind(AccessExplanation, accessExplanationAdmission(dependencies)),
     forKind(AccessKeyActivity, accessKeyActivityAdmission(dependencies)),
     forKind(AuditEvent, auditEventAdmission(dependencies)),
+    forKind(Cluster, clusterAdmission(dependencies)),
     forKind(DirectClusterEndpointToken, directClusterEndpointTokenAdmission(dependencies)),
     forKind(Namespace, namespaceAdmission(dependencies)),
     forKind(OwnedAccessKey, ownedAccessKeyAdmission(dependencies)),

@@ -6,6 +6,7 @@ import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
+import { isAgentSubject } from '../kinds/cluster-desired.ts'
 import { teamGroup, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { checkLifetime, isLifetimeChanged, type Key, type KeyWrite, type LifetimeDependencies } from './key-lifetime.ts'
 import { checkExchangedKey, checkLoginKey, type LoginDependencies, withLogin } from './login-keys.ts'
@@ -35,6 +36,9 @@ function checkToken({ isNoWider }: Scopes, { kind, next, request: { caller } }: 
   const requested = next.spec?.['scope'] as object | undefined
   if (requested && Object.keys(requested).length && !isNoWider(requested, caller.scope))
     throw forbidden(kind, '', 'the scope of a token must not be wider than the scope of the key that creates it')
+  // It would outlive the cluster, whose deletion ends the keys of its agents without revoking tokens.
+  if (isAgentSubject(caller.username))
+    throw forbidden(kind, '', 'the agent of a connected cluster cannot create tokens')
   if (!(caller.key || caller.issuer) || caller.impersonator)
     throw forbidden(kind, '', 'creating a token requires an access key or a token of an issuer, without impersonation')
   return next
@@ -156,6 +160,7 @@ function isOwn(
   caller: Caller,
 ): boolean {
   if (spec.user) return caller.identity === 'User' && spec.user === caller.username
+  if (spec.subject && isAgentSubject(spec.subject)) return false // only administrators connect clusters
   if (spec.subject) return caller.identity === 'Subject' && spec.subject === caller.username
   if (caller.identity === 'Team' && caller.username === teamGroup(spec.team ?? '')) return true
   const target = { group: 'management.platform.sh', resource: 'teams', namespace: '', name: spec.team ?? '' }

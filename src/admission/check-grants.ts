@@ -8,6 +8,7 @@ import type { Ref, Resource } from '../api/object.ts'
 import type { RuleLike, VerbCheck } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { pause } from '../api/time-slices.ts'
+import { type ClusterDependencies, checkCluster, checkClusterRole, checkDeliver } from './cluster-grants.ts'
 import { type CopyDependencies, checkCopy } from './copied-source.ts'
 import { type PermissionDependencies, refusal, refuseMissing, roleTarget, shown } from './missing-permissions.ts'
 import { isCreatorsOwn } from './new-grants.ts'
@@ -16,7 +17,8 @@ import { checkUserPower, type UserDependencies } from './user-escalation.ts'
 
 export type GrantDependencies = PermissionDependencies &
   UserDependencies &
-  CopyDependencies & {
+  CopyDependencies &
+  ClusterDependencies & {
     /** The rules of a role; undefined if it does not exist. */
     readonly rulesOfRole: (kind: 'Role' | 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
   }
@@ -98,6 +100,15 @@ async function checkGrants(
         break
       case 'copy':
         checkCopy(dependencies, check, grant)
+        break
+      case 'deliver':
+        checkDeliver(dependencies, check, grant, isOwn || may('get'))
+        break
+      case 'clusterRole':
+        checkClusterRole(dependencies, check, grant)
+        break
+      case 'cluster':
+        await checkCluster(dependencies, check, grant)
         break
     }
   if (missing.size)

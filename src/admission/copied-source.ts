@@ -1,14 +1,13 @@
 // Checks permission to let a ProjectSecret follow a SharedSecret (D30), and pins the uid of the SharedSecret (D61).
 
-import type { Caller } from '../api/caller.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
-import type { Decision, Question } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { pinnedOwner, printOwner, readSource, sourceOf, withSourceUid } from '../kinds/project-secret-source.ts'
-import { teamGroup, teamOfGroup, teamUidsOf } from '../kinds/team-uids.ts'
+import { teamUidsOf } from '../kinds/team-uids.ts'
+import { type ActsForDependencies, checkActsFor } from './acts-for-owner.ts'
 
 type PinDependencies = {
   /** The uid of a SharedSecret. */
@@ -36,15 +35,7 @@ export function pinSource(
   return withSourceUid(next, uid)
 }
 
-export type CopyDependencies = {
-  readonly authorize: (caller: Caller, question: Question) => Decision
-  /** The owner of an object as a caller; undefined: no owner, or a team that does not exist. */
-  readonly callerOf: (owner: {
-    readonly user?: string | undefined
-    readonly team?: string | undefined
-    readonly uid?: string | undefined
-  }) => Caller | undefined
-}
+export type CopyDependencies = ActsForDependencies
 
 /**
  * The caller and the owner of the secret must both be able to read its source. The controller later checks only the owner, so
@@ -52,10 +43,12 @@ export type CopyDependencies = {
  * keep the copy in sync in the name of somebody else after losing access.
  */
 export function checkCopy(
-  { authorize, callerOf }: CopyDependencies,
-  { kind, next, request }: GatedWrite,
+  dependencies: CopyDependencies,
+  check: GatedWrite,
   { source, owner }: Extract<Grant, { type: 'copy' }>,
 ): void {
+  const { authorize, callerOf } = dependencies
+  const { kind, next, request } = check
   const { caller, warn } = request
   const question = readSource(source)
   const missing: string[] = []
@@ -63,28 +56,7 @@ export function checkCopy(
   if (owner.user || owner.team) {
     const as = callerOf(pinnedOwner(owner, teamUidsOf(next)))
     if (!as || !authorize(as, question).allowed) missing.push(`the owner, ${printOwner(owner)}`)
-    const team = owner.user ? teamOfGroup(owner.user) : owner.team
-    const actsAsTeam = team !== undefined && caller.identity === 'Team' && caller.username === teamGroup(team)
-    const mayUpdate = {
-      verb: 'update',
-      target: { group: kind.group, resource: 'teams', namespace: '', name: team ?? '' },
-    }
-    if (team !== undefined && !actsAsTeam && !authorize(caller, mayUpdate).allowed)
-      throw forbidden(
-        kind,
-        next.metadata.name ?? '',
-        `setting spec.sharedSecretRef on a secret owned by team "${team}" requires permission to update the team`,
-      )
-    const mayAct = {
-      verb: 'impersonate',
-      target: { group: '', resource: 'users', namespace: '', name: owner.user ?? '' },
-    }
-    if (owner.user && team === undefined && owner.user !== caller.username && !authorize(caller, mayAct).allowed)
-      throw forbidden(
-        kind,
-        next.metadata.name ?? '',
-        `setting spec.sharedSecretRef on a secret owned by user "${owner.user}" requires permission to impersonate the user; own the secret yourself, or let a team own it`,
-      )
+    checkActsFor(dependencies, check, { owner, field: 'spec.sharedSecretRef' })
   } else warn('spec.owner: the secret has no owner, so nothing is copied; the owner must be able to get the source')
   if (missing.length)
     throw forbidden(

@@ -9,10 +9,12 @@ import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import type { RuleComparison } from '../api/permissions.ts'
 import type { Gate, GatedWrite } from '../api/power-gate.ts'
+import { clusterUidsOf, withClusterUids } from '../kinds/cluster-selection.ts'
 import { teamOfGroup, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { refuseBuiltInChange, refuseBuiltInDeletion } from './built-in-roles.ts'
 import { checkCredential, checkKeyDelete } from './check-credential.ts'
 import { type GrantCheck, type GrantDependencies, openGrantCheck } from './check-grants.ts'
+import { type ClusterPins, checkDeliver, clusterUidsFor } from './cluster-grants.ts'
 import { checkCopy, pinSource } from './copied-source.ts'
 import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
@@ -26,6 +28,7 @@ type WriteDependencies = GrantDependencies &
   Parameters<typeof checkCredential>[0] &
   Parameters<typeof pinSource>[0] &
   PullDependencies &
+  ClusterPins &
   TeamNames
 
 export type GateDependencies = Omit<WriteDependencies, 'compareRules'> & {
@@ -67,9 +70,20 @@ async function admit(
   if (isScoped) return withTeamUids(pinned, uids.kept)
   if (kind.checkedWhole) return withTeamUids(pinned, { ...uids.kept, ...uids.stale })
   const checkCopies = (teams: Uids, copies: readonly Copy[]) => {
-    for (const copy of copies) checkCopy(dependencies, { ...check, next: withTeamUids(source, teams) }, copy)
+    const repinned = { ...check, next: withTeamUids(source, teams) }
+    for (const copy of copies)
+      if (copy.type === 'copy') checkCopy(dependencies, repinned, copy)
+      else checkDeliver(dependencies, repinned, copy, true)
   }
-  return withTeamUids(pinned, await pinAgain({ checkGrants, checkCopies }, { after, uids, known }))
+  const clusters = await clusterUidsFor(
+    dependencies,
+    { after, stored: old ? clusterUidsOf(old) : {} },
+    passes(checkGrants),
+  )
+  return withClusterUids(
+    withTeamUids(pinned, await pinAgain({ checkGrants, checkCopies }, { after, uids, known })),
+    clusters,
+  )
 }
 
 /**
@@ -97,6 +111,17 @@ function checkDelete(
   const request = { caller, dryRun: false, warn: () => {}, written: [] }
   const compareRules = dependencies.startComparison()
   return checkUserPower({ ...dependencies, compareRules }, { kind, next: old, old, request }, username)
+}
+
+/** Whether the caller may grant these. */
+const passes = (checkGrants: GrantCheck) => async (grants: readonly Grant[]) => {
+  try {
+    await checkGrants(grants)
+    return true
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 403) throw error
+    return false
+  }
 }
 
 type Teams = Pick<GateDependencies, 'teamUid'>
@@ -164,18 +189,19 @@ type Repin = {
   readonly known: { readonly grants: readonly Grant[]; readonly uids: Uids }
 }
 
-type Copy = Extract<Grant, { type: 'copy' }>
+type Copy = Extract<Grant, { type: 'copy' | 'deliver' }>
 type RepinChecks = {
   readonly checkGrants: GrantCheck
   /** Checks that the owner with these pins may read the sources. */
   readonly checkCopies: (pinned: Uids, copies: readonly Copy[]) => void
 }
 
-/** The server copies data with the permissions of the owner. */
+/** The server copies and delivers data with the permissions of the owner. */
 const copiesFor = (team: string, grants: readonly Grant[]): Copy[] =>
   grants.filter(
     (grant): grant is Copy =>
-      grant.type === 'copy' && team === (grant.owner.user ? teamOfGroup(grant.owner.user) : grant.owner.team),
+      (grant.type === 'copy' || grant.type === 'deliver') &&
+      team === (grant.owner.user ? teamOfGroup(grant.owner.user) : grant.owner.team),
   )
 
 /**

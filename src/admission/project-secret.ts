@@ -6,7 +6,8 @@ import { canonical } from '../api/encode.ts'
 import { fieldForbidden, invalid } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
-import { withObserved } from '../kinds/object-conditions.ts'
+import { deliveriesOf } from '../kinds/delivery.ts'
+import { withObserved, withRemote } from '../kinds/object-conditions.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { sourceOf, syncManager } from '../kinds/project-secret-source.ts'
 import { countVersion, previousVersion } from '../kinds/secret-version.ts'
@@ -22,7 +23,11 @@ export const projectSecretAdmission = (dependencies: Dependencies): Admission<Ob
     const restored = await restoredVersion(ProjectSecret, { next, old }, request, dependencies)
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
-  observe: (next, old) => withObserved(next, old, { now: dependencies.now() }),
+  observe: (next, old) => {
+    const now = dependencies.now()
+    const isWanted = deliveriesOf(next).length > 0
+    return withRemote(withObserved(next, old, { now }), old, { type: 'Delivered', isWanted, now })
+  },
   companions: (old, next) => (old ? previousVersion(ProjectSecret, old, next) : []),
   subresources: { history: secretHistory(ProjectSecret, dependencies), lastread: secretLastRead(dependencies) },
 })

@@ -5,18 +5,20 @@ import type { BoundRules, RuleLike, Shared, Target, VerbCheck } from '../api/per
 import type { GatedWrite } from '../api/power-gate.ts'
 import { pause } from '../api/time-slices.ts'
 import { teamGroup } from '../kinds/team-uids.ts'
+import { type ClusterDependencies, checkTeamClusterRoles } from './cluster-grants.ts'
 import { type PermissionDependencies, refuseMissing, roleTarget } from './missing-permissions.ts'
 
 const everything: RuleLike = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] }
 
-export type TeamDependencies = PermissionDependencies & {
-  /** Whether one scope is at most as wide as another (D25). */
-  readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-  /** The rules of all roles that are bound to a group. */
-  readonly boundTo: (group: string) => readonly BoundRules[]
-  /** Permissions of a team from objects themselves. Scans all objects. */
-  readonly sharedWith: (team: string) => Promise<readonly Shared[]>
-}
+export type TeamDependencies = PermissionDependencies &
+  ClusterDependencies & {
+    /** Whether one scope is at most as wide as another (D25). */
+    readonly isNoWider: (inner: unknown, outer: unknown) => boolean
+    /** The rules of all roles that are bound to a group. */
+    readonly boundTo: (group: string) => readonly BoundRules[]
+    /** Permissions of a team from objects themselves. Scans all objects. */
+    readonly sharedWith: (team: string) => Promise<readonly Shared[]>
+  }
 
 /** How many verbs are checked between two looks at the clock. */
 const pieceOf = 16
@@ -31,6 +33,7 @@ export async function checkTeamPower(dependencies: TeamDependencies, check: Gate
   const group = teamGroup(team)
   for (const { rules, namespace, role } of boundTo(group))
     await refuseMissing(dependencies, check, { rules, namespace, source: roleTarget(role) })
+  checkTeamClusterRoles(dependencies, check, team)
   // Members and administrators need no scan. A key of the team also has the username of the team, which members do not
   // have (D16).
   const isMember = kind.kind === 'Team' && caller.groups.includes(group) && isNoWider(undefined, caller.scope)

@@ -6,9 +6,10 @@ import { duplicateValue, forbidden, invalid } from '../api/errors.ts'
 import type { ObjectOf, Question } from '../api/kind.ts'
 import type { JsonObject, Ref } from '../api/object.ts'
 import type { Decision, RuleLike, TeamPermissions } from '../api/permissions.ts'
-import { withObserved } from '../kinds/object-conditions.ts'
+import { withObserved, withRemote } from '../kinds/object-conditions.ts'
 import { revokedByTeam } from '../kinds/revocation-triggers.ts'
 import { Team } from '../kinds/team.ts'
+import { localRoles, remoteRoles } from '../kinds/team-cluster-roles.ts'
 
 type Dependencies = {
   readonly now: () => number
@@ -28,19 +29,23 @@ type TeamObject = ObjectOf<typeof Team>
 export const teamAdmission = (dependencies: Dependencies): Admission<TeamObject> => {
   const { now, rulesOfRole, permissionsOf } = dependencies
   const missingRoles = (team: TeamObject) =>
-    (team.spec?.clusterRoles ?? []).flatMap(({ name = '' }) =>
-      rulesOfRole('ClusterRole', inCluster(name)) ? [] : [name],
-    )
+    localRoles(team.spec).filter(name => !rulesOfRole('ClusterRole', inCluster(name)))
   return {
     admit: async (next, old, { warn, caller }) => {
-      for (const { name = '' } of next.spec?.clusterRoles ?? [])
-        if (!old?.spec?.clusterRoles?.some(one => one.name === name) && !rulesOfRole('ClusterRole', inCluster(name)))
+      const known = new Set(localRoles(old?.spec))
+      for (const name of localRoles(next.spec))
+        if (!known.has(name) && !rulesOfRole('ClusterRole', inCluster(name)))
           warn(`spec.clusterRoles: cluster role "${name}" does not exist yet; the team gets its rules once it does`)
       checkClaim(dependencies, caller, next, old)
       checkUnique(dependencies, next, old)
       return { object: next }
     },
-    observe: (next, old) => withObserved(next, old, { now: now(), missingRoles: missingRoles(next) }),
+    observe: (next, old) => {
+      const time = now()
+      const observed = withObserved(next, old, { now: time, missingRoles: missingRoles(next) })
+      const isWanted = remoteRoles(next.spec).length > 0
+      return withRemote(observed, old, { type: 'ClusterRolesBound', isWanted, now: time })
+    },
     companions: (old, next) => (old ? revokedByTeam(old, next, { now }) : []),
     subresources: {
       permissions: async ({ metadata: { name = '' } }) => ({

@@ -47,6 +47,8 @@ export type Admission<O = Resource> = {
   readonly watch?: (options: WatchOptions, caller: Caller) => Watch
   /** Handlers of the subresources that the kind declares, by name. */
   readonly subresources?: { readonly [name: string]: SubresourceHandler<O> }
+  /** Watches of the subresources that can be watched, by name. */
+  readonly subresourceWatches?: { readonly [name: string]: (object: O) => Watch }
 }
 
 /** The admissions of a server. A kind without an entry needs none. */

@@ -98,6 +98,9 @@ const broken = 'SealBroken'
 export function ignoreNotFound(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.code !== 404) throw error
 }
+/** Only a Status of the API server counts. A bare 404 may come from a proxy and proves nothing. */
+export const isNotFound = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === 404 && error.status.reason === 'NotFound'
 /** For `catch`: another writer deleted or changed the object first. Throws any other error again. */
 export function ignoreConflict(error: unknown): undefined {
   if (!(error instanceof ApiError) || error.code !== 409) return ignoreNotFound(error)

@@ -69,6 +69,8 @@ export type Subresource = {
   readonly verb: 'get' | 'create'
   /** Kind of the response, for discovery. */
   readonly kind: string
+  /** Whether a get with `watch` follows it. The admission of the kind has the watch. */
+  readonly isWatched?: boolean
   /** Whether a further path segment selects a part of it, as in history/3. */
   readonly hasParts?: boolean
   /** Schema of `spec` in the body of a create. The audit log shows no other field of it. */

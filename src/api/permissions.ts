@@ -116,6 +116,8 @@ export type ObjectPermission = {
   readonly verbs: readonly string[]
   readonly subresources: readonly string[]
   readonly because: string
+  /** Set if the verbs are on the subresources only, not on the object itself. */
+  readonly subresourcesOnly?: true
   /** Whether the permission is that of the owner. */
   readonly isOwner?: true
 }

@@ -89,6 +89,8 @@ export type List = {
 }
 
 export type WatchOptions = Selection & {
+  /** A subresource of one object, instead of a collection. */
+  readonly of?: { readonly name: string; readonly subresource: string }
   readonly resourceVersion?: string
   readonly resourceVersionMatch?: string
   readonly allowWatchBookmarks?: boolean

@@ -16,6 +16,7 @@ import type { Explainer } from '../auth/authz/explain.ts'
 import type { MachineTokens } from '../auth/jwt/machine-tokens.ts'
 import type { Provider, SignedIn } from '../auth/oidc/provider.ts'
 import type { Issuer } from '../auth/tokens/issuer.ts'
+import type { ClusterConditionsOptions } from '../controllers/cluster-conditions.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { InternalWrite } from '../serving/audit-internal.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
@@ -26,6 +27,8 @@ import type { PatchPreviews } from './patch-previews.ts'
 
 export type ApiServer = {
   readonly registry: Registry
+  /** The desired content of connected clusters, for their conditions. */
+  readonly clusterConditions: Pick<ClusterConditionsOptions, 'desired' | 'teamNames' | 'teamAt'>
   readonly sealer: Sealer
   /** The internal client. The audit log records its writes. */
   readonly internalClient: Resources

@@ -2,6 +2,8 @@
 
 import { startAccessRoles } from '../controllers/access-roles.ts'
 import { startAggregation } from '../controllers/aggregation.ts'
+import { startClusterConditions } from '../controllers/cluster-conditions.ts'
+import { startClusterReferences } from '../controllers/cluster-references.ts'
 import { startExpiry } from '../controllers/expiry.ts'
 import { startGarbageCollector } from '../controllers/garbage-collector.ts'
 import { startProjectSecrets } from '../controllers/project-secret.ts'
@@ -62,6 +64,8 @@ export function startBackgroundLoops({
     }),
     startTeamReferences({ resources, kinds: namingTeams, teamUid: apiServer.teamUid, failed }),
     startTeamRoles({ resources, now, failed }),
+    startClusterReferences({ resources, failed }),
+    startClusterConditions({ resources, ...apiServer.clusterConditions, now, failed }),
     startRotationOverlap({ resources, write, now, failed }),
     startRevocationSweep({ resources, now, failed }),
     startAggregation({ resources, failed }),

@@ -1,6 +1,6 @@
 // Builds the API server over an open store: registry, admission, authentication, authorization.
 
-import { generateKeyPairSync, hash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type AdmissionDependencies, admissionsFor } from '../admission/admissions.ts'
 import { type GateDependencies, openGate } from '../admission/gate.ts'
 import type { Companion } from '../api/admission.ts'
@@ -15,6 +15,7 @@ import { openTeamIndex, type TeamIndex } from '../auth/authn/team-index.ts'
 import { openUserIndex } from '../auth/authn/user-index.ts'
 import { openAuthorizer } from '../auth/authz/authorize.ts'
 import { repairBuiltIns } from '../auth/authz/bootstrap-roles.ts'
+import { openDesiredState } from '../auth/authz/desired-state.ts'
 import { openExplainer } from '../auth/authz/explain.ts'
 import { openPermissionChanges } from '../auth/authz/permission-changes.ts'
 import { openRbac, type Rbac } from '../auth/authz/rbac.ts'
@@ -29,39 +30,25 @@ import { readId } from '../kinds/last-read.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SecretVersion } from '../kinds/secret-version.ts'
-import { SharedSecret } from '../kinds/shared-secret.ts'
 import { SigningKey } from '../kinds/signing-key.ts'
 import { Team } from '../kinds/team.ts'
 import { teamOfGroup } from '../kinds/team-uids.ts'
 import { User } from '../kinds/user.ts'
-import {
-  IdentityRecord,
-  identityRef,
-  UsernameRecord,
-  type UsernameSpec,
-  usernameRef,
-} from '../kinds/username-record.ts'
 import { openRegistry, type Registry } from '../registry/registry.ts'
 import { isNamespaceInUse, namespacesInUse } from '../registry/virtual-kinds.ts'
 import { openSealer } from '../storage/encryption.ts'
 import { accessKeyLookups } from './access-key-lookups.ts'
 import type { ApiServer, BuildOptions } from './api-server.ts'
+import { clusterDependencies, conditionDependencies } from './connected-clusters.ts'
 import { tokenSealing } from './encryption.ts'
+import { generateKeyPair } from './key-pair.ts'
 import { signCurrentWith } from './sign-current.ts'
+import { storedLookups } from './stored-lookups.ts'
 
 const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
 const isScopeNoWider = (inner: unknown, outer: unknown) =>
   isNoWider(inner as Scope | undefined, outer as Scope | undefined)
-
-/** ES256. The private key is JSON, to be encrypted. */
-function generateKeyPair() {
-  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return {
-    publicKey: pair.publicKey.export({ format: 'jwk' }) as { [field: string]: string },
-    privateKey: JSON.stringify(pair.privateKey.export({ format: 'jwk' })),
-  }
-}
 
 const noPreviews = async () => {
   throw unavailable('this server does not preview patches')
@@ -96,6 +83,13 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     random,
     auditLog,
     ...tokenSealing(sealer),
+    ...storedLookups(() => registry, digest),
+    ...clusterDependencies({
+      state: () => desired,
+      teamNamed: name => teams.get(name),
+      open: ref => registry.open(ProjectSecret, ref),
+      failed,
+    }),
     previewPatches,
     lastActivity,
     isNoWider: isScopeNoWider,
@@ -115,24 +109,14 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     permissionsOf: team => explainer.permissionsOf(team),
     callerNamed: user => explainer.callerNamed(user),
     explainToken: token => (machineTokens?.issuers().length ? machineTokens.explain(token) : undefined),
-    callerOf: owner => explainer.callerOf(owner),
+    callerOf: owner => callerOf(owner),
     teamUid: name => teams.uidOf(name),
     teamsWithUsername: username => teams.withUsername(username),
     heldByUser: username => uses.held(username),
     sharedWithUser: username => uses.shared(username),
-    usernameRecord: username =>
-      registry.peek(UsernameRecord, usernameRef(username, digest))?.spec as UsernameSpec | undefined,
-    usernameOf: identity =>
-      registry.peek(IdentityRecord, identityRef(identity, digest))?.spec?.['username'] as string | undefined,
     keysOfUser: username => keyIndex.ofUser(username),
     issuerOf,
-    isTeam: name => registry.peek(Team, { namespace: '', name }) !== undefined,
-    secretUid: ({ resource, namespace, name = '' }) => {
-      const kind = [SharedSecret, ProjectSecret].find(one => one.plural === resource)
-      return kind && registry.peek(kind, { namespace, name })?.metadata.uid
-    },
     authenticateKey: (caller, key) => accessKeys.authenticateKey(caller, key),
-    keyNamed: name => registry.peek(OwnedAccessKey, { namespace: '', name }),
     keyEnds: key => keyEnds(key),
     ownKeyEnds: caller => accessKeys.ownKeyEnds(caller),
     newKeysEnd: caller => accessKeys.newKeysEnd(caller),
@@ -144,8 +128,6 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     signToken: (caller, wanted) => signCurrent(caller, wanted),
     generateKeyPair,
     createSigningKey: async () => (await internalClient.create(SigningKey, '', {})).ref.name,
-    sharedSecretUid: ref => registry.peek(SharedSecret, ref)?.metadata.uid,
-    openVersion: ref => registry.open(SecretVersion, ref),
     listVersions: async selection =>
       (await registry.internalClient.list(SecretVersion, selection)).items.map(({ object }) => object),
     namespacesInUse: () => namespacesInUse({ store: storage.store, kinds }),
@@ -182,9 +164,10 @@ export function buildApiServer(options: BuildOptions): ApiServer {
   const teams: TeamIndex = openTeamIndex({
     resources: registry.internalClient,
     peek: name => registry.peek(Team, { namespace: '', name }),
-    changed: ({ roles, affects }) => {
+    changed: ({ name, roles, affects }) => {
       if (roles) rbac.forget()
       rights.changed(affects)
+      desired.teamChanged(name)
     },
     failed: following('teams'),
   })
@@ -223,9 +206,23 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     changed: rights.changed,
   })
   const { sessions, machineTokens } = signIn ?? {}
-  const keyChecks = { keyIndex, teams, users, lastActivity, sessions, machines: machineTokens }
+  const desired = openDesiredState({
+    resources: registry.internalClient,
+    teams,
+    callerOf: owner => callerOf(owner),
+    authorizer,
+    indexed: Promise.all([keyIndex, teams, users, rbac].map(one => one.ready)),
+    permissionsChanged: rights.follow,
+    changed: rights.changed,
+    failed,
+  })
+  const { clusters } = desired
+  const keyChecks = { keyIndex, teams, users, clusters, lastActivity, sessions, machines: machineTokens }
   const isLive = isLiveWith({ ...keyChecks, now })
   const explainer = openExplainer({ authorizer, rbac, teams, keyIndex, kinds, peek: registry.peek, isLive })
+  // The server acts for no disabled user.
+  const callerOf: ApiServer['callerOf'] = owner =>
+    owner.user !== undefined && users.isDisabled(owner.user) ? undefined : explainer.callerOf(owner)
   const signingKeys = openSigningKeys({
     resources: registry.internalClient,
     open: name => registry.open(SigningKey, { namespace: '', name }),
@@ -244,6 +241,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     url: baseUrl,
     keys: signingKeys,
     keyEnds: accessKeys.tokensEnd,
+    clusterUid: name => clusters.get(name)?.uid,
     now,
     uuid: randomUUID,
   })
@@ -252,11 +250,13 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     settled: () => registry.settled([OwnedAccessKey, Team, User]),
     isCurrent: authenticate.isCurrent,
   })
-  const ready = Promise.all([keyIndex.ready, teams.ready, users.ready, rbac.ready, signingKeys.ready, signIn?.ready])
+  const parts = [keyIndex, teams, users, rbac, signingKeys, desired]
+  const ready = Promise.all([...parts.map(one => one.ready), signIn?.ready])
     .then(() => first?.(internalClient))
     .then(() => repairBuiltIns(internalClient, adminGroups))
   return {
     registry,
+    clusterConditions: conditionDependencies(desired, teams),
     sealer,
     internalClient,
     write: writeWith(false),
@@ -266,13 +266,13 @@ export function buildApiServer(options: BuildOptions): ApiServer {
       write: writeWith(true),
       opened: withRecord(registry.controllerAs(systemCaller)),
     },
-    callerOf: explainer.callerOf,
+    callerOf,
     authorizer,
     authenticate,
     prepare: authenticate.prepare,
     isCurrent: authenticate.isCurrent,
     keyEnds,
-    issuer,
+    issuer: { ...issuer, sign: signCurrent },
     teamUid: name => teams.uidOf(name),
     permissionVersions: rights.versions,
     permissionsChanged: rights.follow,
@@ -293,7 +293,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     renewals: renewalsWith({ keyIndex, lastActivity, isLive }),
     ready,
     stop: () => {
-      for (const one of [keyIndex, teams, users, rbac, signingKeys]) one.stop()
+      for (const one of parts) one.stop()
       signIn?.stop()
     },
   }

@@ -4,12 +4,14 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { UnknownKey } from '../auth/authn/authenticate.ts'
 import { openCredentials } from '../gateway/auth/authenticator.ts'
+import { bearerOf } from '../gateway/auth/bearer-token.ts'
 import { type KeySet, openKeySet } from '../gateway/auth/jwks.ts'
 import { openRevocations, type Revocations } from '../gateway/auth/revocations.ts'
 import type { Review } from '../gateway/auth/token-review-cache.ts'
-import { openSetupLoader } from '../gateway/config/load.ts'
+import { type ClusterRoutes, openClusterRoutes } from '../gateway/cluster-routes.ts'
+import { emptySetup, openSetupLoader } from '../gateway/config/load.ts'
 import { openSetup } from '../gateway/config/reload.ts'
-import { type Gateway, openGateway } from '../gateway/gateway.ts'
+import { type Gateway, openGateway, type Setup } from '../gateway/gateway.ts'
 import { observeBroken, observeGateway, recordGateway } from '../gateway/metrics.ts'
 import { type ActiveRequests, openActiveRequests } from '../gateway/proxy/active-requests.ts'
 import { TokenRevocation } from '../kinds/token-revocation.ts'
@@ -21,7 +23,7 @@ import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { ApiServer } from './api-server.ts'
 
 export type EmbeddedGatewayOptions = {
-  /** The path of gateway.yaml. */
+  /** The path of gateway.yaml; empty: all targets are Cluster objects. */
   readonly file: string
   readonly apiServer: ApiServer
   readonly issuer: () => string
@@ -51,8 +53,16 @@ const lookEvery = 1000
 export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Promise<EmbeddedGateway> {
   const { file, apiServer, issuer, limits, guard, audit, metrics, log, env, now, used, outdated } = options
   const failed = openThrottledLog(log, now)
-  const setup = openSetup(openSetupLoader(file, false, { env, now }), now)
+  const setup = file ? openSetup(openSetupLoader(file, false, { env, now }), now) : withoutFile()
   setup.follow({ info: text => log.info(text), error: text => log.error(text) })
+  const routes = openClusterRoutes({
+    resources: apiServer.registry.internalClient,
+    sign: apiServer.issuer.sign,
+    callerOf: request => apiServer.authenticate(`Bearer ${bearerOf(request)}`, true),
+    env,
+    now,
+    failed: failed('watching clusters'),
+  })
   const keySet: KeySet = openKeySet({
     fetch: async () => apiServer.issuer.keySet(),
     now,
@@ -72,7 +82,10 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     kind: TokenRevocation,
     now,
     isLocal: true,
-    changed: () => streams.recheck(),
+    changed: () => {
+      routes.forgetTokens()
+      streams.recheck()
+    },
     failed: failed('watching revocations'),
   })
   const streams: ActiveRequests = openActiveRequests({
@@ -82,9 +95,9 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     now,
   })
   const observe = observeGateway(metrics, { revocations, streams, keysAge: keySet.age, reloads: setup.reloads })
-  await revocations.ready
+  await Promise.all([revocations.ready, routes.ready])
   const gateway = openGateway({
-    setup: setup.current,
+    setup: withRoutes(setup.current, routes),
     credentials,
     revocations,
     staleFeedReason: outdated,
@@ -106,9 +119,32 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     stop() {
       setup.stop()
       streams.close()
+      routes.stop()
       revocations.stop()
       keySet.stop()
     },
+  }
+}
+
+/** All targets are Cluster objects. */
+function withoutFile(): Pick<ReturnType<typeof openSetup>, 'current' | 'reloads' | 'follow' | 'stop'> {
+  const setup = emptySetup()
+  return {
+    current: () => setup,
+    reloads: { used: 0, failed: 0, failingSince: undefined, isBehind: false },
+    follow: () => {},
+    stop: () => {},
+  }
+}
+
+/** The targets of the file take precedence. */
+function withRoutes(current: () => Setup, { find }: ClusterRoutes): () => Setup {
+  const known = new WeakMap<Setup, Setup>()
+  return () => {
+    const setup = current()
+    const made = known.get(setup) ?? { ...setup, find: target => setup.find(target) ?? find(target) }
+    known.set(setup, made)
+    return made
   }
 }
 

@@ -1,7 +1,5 @@
-// Opens the listeners of `platform serve`: HTTPS, with the gateway if it is configured, and plain HTTP without it.
+// Opens the listeners of `platform serve`: HTTPS with the gateway, and plain HTTP without it.
 
-import { headTooLarge } from '../gateway/auth/bearer-token.ts'
-import type { Gateway } from '../gateway/gateway.ts'
 import { isGatewayPath } from '../gateway/proxy/routes.ts'
 import { requestHandler, type ServerOptions } from '../http/server.ts'
 import { addressOf, isLoopback } from '../serving/address.ts'
@@ -9,14 +7,14 @@ import type { Request } from '../serving/exchange.ts'
 import { listenError } from '../serving/listen-error.ts'
 import { type Handle, type Listener, listenHttp, listenHttps } from '../serving/listener.ts'
 import type { CertificateSource } from '../serving/tls.ts'
-import type { EmbeddedGateway } from './embedded-gateway.ts'
+import type { CentralGateway } from './central-gateway.ts'
 import type { Settings } from './settings.ts'
 
 export type Listening = {
   readonly settings: Settings
   readonly options: Omit<ServerOptions, 'loopbackOnly'>
   readonly certificates: CertificateSource | undefined
-  readonly gateway: EmbeddedGateway | undefined
+  readonly gateway: CentralGateway
 }
 
 export async function listen({ settings, options, certificates, gateway }: Listening): Promise<Listener[]> {
@@ -25,11 +23,9 @@ export async function listen({ settings, options, certificates, gateway }: Liste
     return (request, response) => void handler(request, response)
   }
   /** The gateway is available over TLS only, so that tokens for clusters are not visible on the network. */
-  const secure: Handle = gateway ? throughGateway(gateway, handle(false)) : handle(false)
-  const upgrades = gateway && { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
-  /** The request was not parsed, so it may contain a token for a cluster. */
-  const tooLarge = gateway && headTooLarge
-  const broken = gateway?.broken
+  const secure = throughGateway(gateway, handle(false))
+  const upgrades = { wanted: ({ url }: Request) => isGatewayPath(url), take: gateway.upgrade }
+  const { tooLarge, broken } = gateway
   const listeners: Listener[] = []
   if (certificates)
     listeners.push(
@@ -47,9 +43,9 @@ export async function listen({ settings, options, certificates, gateway }: Liste
 }
 
 const throughGateway =
-  (gateway: Gateway, otherwise: Handle): Handle =>
+  (gateway: CentralGateway, otherwise: Handle): Handle =>
   (request, response) =>
-    isGatewayPath(request.url) ? gateway.handle(request, response) : otherwise(request, response)
+    isGatewayPath(request.url) ? gateway.handle(request, response, otherwise) : otherwise(request, response)
 
 const notThere = (flag: string, address: string) => (error: NodeJS.ErrnoException) => {
   throw new Error(`${listenError(address, error)}; choose another address with --${flag} HOST:PORT, or off`)

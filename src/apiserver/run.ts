@@ -26,6 +26,7 @@ import { openAdminSocket } from './admin-socket.ts'
 import { type BackgroundLoops, startBackgroundLoops } from './background-loops.ts'
 import { createAdminKey, isAdminKeyUnread } from './bootstrap-admin.ts'
 import { buildApiServer } from './build.ts'
+import { openCentralGateway } from './central-gateway.ts'
 import { openCertificate } from './certificate.ts'
 import { checkPermission, keyRingIn, openDirectory, reachable, requireCompleteCa } from './data-directory.ts'
 import { openEmergencyKeys } from './emergency-key.ts'
@@ -226,24 +227,20 @@ export async function runApiServer(run: RunOptions): Promise<void> {
       record(log, observation)
     },
   }
-  // Loaded only if configured, because it has many modules.
-  const embedded = settings['gateway.config'] && (await import('./embedded-gateway.ts'))
-  const gateway = embedded
-    ? await embedded.openEmbeddedGateway({
-        file: settings['gateway.config'],
-        apiServer,
-        issuer: () => settings.baseUrl || listening,
-        limits,
-        guard,
-        audit,
-        metrics,
-        log,
-        env,
-        now,
-        used: uid => void apiServer.touchKeys([{ uid, time: now() }]),
-        outdated: () => storage.store.outdated,
-      })
-    : undefined
+  const gateway = await openCentralGateway({
+    file: settings['gateway.config'],
+    apiServer,
+    issuer: () => settings.baseUrl || listening,
+    limits,
+    guard,
+    audit,
+    metrics,
+    log,
+    env,
+    now,
+    used: uid => void apiServer.touchKeys([{ uid, time: now() }]),
+    outdated: () => storage.store.outdated,
+  })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
   const issue = openEmergencyKeys({
@@ -276,9 +273,9 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   shuttingDown.abort()
   await setTimeout(settings.shutdownDelay * 1000)
   ending.abort()
-  gateway?.endStreams()
+  gateway.endStreams()
   await Promise.all([closeAdminSocket(), ...listeners.map(listener => listener.close(drainWithin))])
-  gateway?.stop()
+  gateway.stop()
   signIn?.stop()
   peers?.close()
   await Promise.all([controllers.stop(), sealing.stop(), previews.close()])

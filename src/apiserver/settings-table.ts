@@ -120,7 +120,7 @@ export const table = {
   },
   'gateway.config': {
     default: '',
-    what: 'GatewayConfig file with the clusters of the embedded gateway. Default: no embedded gateway.',
+    what: 'GatewayConfig file with clusters of the embedded gateway, in addition to Cluster objects.',
   },
   'secrets.removeStale': {
     default: false,

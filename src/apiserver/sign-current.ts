@@ -19,6 +19,8 @@ export const signCurrentWith =
   ({ issuer, settled, isCurrent }: Dependencies): Issuer['sign'] =>
   async (caller, wanted) => {
     const signed = await issuer.sign(caller, wanted)
+    // As old as the token that it replaces, so that the revocation applies to it.
+    if (wanted.instead) return signed
     await settled()
     if (isCurrent(caller)) return signed
     throw new ApiError(

@@ -1,15 +1,21 @@
 // Shell completion: prints candidates for commands, flags, values and live object names, and the scripts that call it.
 
+import { isObject } from '../api/object.ts'
+import { decodeYaml } from '../api/yaml-codec.ts'
 import { listAll } from '../client/list-watch.ts'
 import { type Command, defineCommand, type Flag, type Io, loaded, type Row, UsageError } from '../host/command.ts'
 import { readTokens } from '../host/read-flags.ts'
 import { quoted } from '../host/sanitize.ts'
 import { readContexts } from './login/contexts.ts'
+import { kubeconfigPath } from './login/kubeconfig-file.ts'
 import { anyKind, kindWords } from './resolve-kind.ts'
 import { namespaceFor } from './resolve-namespace.ts'
 import { openSession } from './session.ts'
 
 const maxCandidates = 200
+/** The value of a flag --context that means a context of a kubeconfig. */
+const kubeContext = 'KUBECONTEXT'
+const otherValues = new Set([kubeContext, 'PROJECT=NAMESPACE,…'])
 
 /** The completion scripts run this hidden command. A failed completion prints nothing, because it would garble the prompt. */
 export const completeOf = (rows: () => readonly Row[]): Command =>
@@ -68,7 +74,10 @@ function targetIn(command: Command, words: readonly string[]): TargetFlags {
   const { read } = readTokens(words, command.flags, [])
   return Object.fromEntries(
     (['context', 'namespace', 'project'] as const).flatMap(flag => {
-      const value = read.get(flag)?.at(-1)
+      const declared = command.flags[flag]
+      // A context of a kubeconfig, and the namespace of an agent, are about another server.
+      const isOther = declared !== undefined && 'value' in declared && otherValues.has(declared.value)
+      const value = isOther ? undefined : read.get(flag)?.at(-1)
       return value ? [[flag, value]] : []
     }),
   )
@@ -83,9 +92,18 @@ function flagNamed({ flags }: Command, word = ''): { readonly name: string; read
 
 async function valuesOf(name: string, flag: Flag, lookup: Lookup): Promise<string[]> {
   if (flag.type !== 'switch' && flag.choices) return [...flag.choices]
+  if (name === 'context' && flag.type !== 'switch' && flag.value === kubeContext) return kubeContexts(lookup.io)
   if (name === 'context') return Object.keys((await readContexts(lookup.io)).contexts)
+  if (name === 'cluster') return namesOf('cluster', lookup)
   if (name === 'secret') return namesOf('secret', lookup)
   return name === 'for-team' || name === 'team' ? namesOf('team', lookup) : []
+}
+
+async function kubeContexts(io: Io): Promise<string[]> {
+  const bytes = await io.files.read(kubeconfigPath(io.env))
+  const { value } = decodeYaml(bytes ?? new Uint8Array())
+  const contexts = isObject(value) && Array.isArray(value['contexts']) ? value['contexts'] : []
+  return contexts.flatMap(one => (isObject(one) && typeof one['name'] === 'string' ? [one['name']] : []))
 }
 
 async function namesOf(word: string, { io, target }: Lookup): Promise<string[]> {

@@ -39,6 +39,7 @@ const subjects = [
   'Teams',
   'Users',
   'Access keys and tokens',
+  'Connected clusters',
   'Permissions',
   'Objects of any kind',
   'Virtual clusters',

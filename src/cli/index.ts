@@ -72,6 +72,11 @@ export const commands: readonly Row[] = [
     row('token revoke', tokens, 'tokenRevoke'),
     row('token rotate-key', tokens, 'tokenRotateKey'),
   ]),
+  ...about('Connected clusters', [
+    row('connect cluster', () => import('./clusters/connect.ts'), 'connectCluster'),
+    row('disconnect cluster', () => import('./clusters/disconnect.ts'), 'disconnectCluster'),
+    row('token', () => import('./clusters/cluster-token.ts'), 'clusterToken'),
+  ]),
   ...about('Permissions', [
     row('can-i', questions, 'canI'),
     row('why', questions, 'why'),

@@ -6,6 +6,7 @@ import { checkFiles, checkGateway } from '../gateway/config/preflight.ts'
 import { openSetup } from '../gateway/config/reload.ts'
 import { runGateway } from '../gateway/run.ts'
 import { defineCommand } from '../host/command.ts'
+import { version } from './version.ts'
 
 export const gateway = defineCommand({
   words: ['gateway'],
@@ -30,7 +31,7 @@ export const gateway = defineCommand({
     await checkFiles(file, io)
     const setup = openSetup(openSetupLoader(file, true, io), io.now)
     const log = pino({ level: setup.config.logLevel ?? 'info', base: null }, pino.destination({ fd: 2, sync: false }))
-    await runGateway({ file, io, log, setup })
+    await runGateway({ file, io, log, setup, version })
     return 0
   },
 })

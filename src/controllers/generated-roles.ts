@@ -3,6 +3,7 @@
 import type { Kind } from '../api/kind.ts'
 import type { Json, JsonObject, OwnerReference, Resource } from '../api/object.ts'
 import { ClusterRole, ClusterRoleBinding, mirrorLabel, Role, RoleBinding } from '../kinds/rbac.ts'
+import { localRoles } from '../kinds/team-cluster-roles.ts'
 
 export type Generated = {
   readonly kind: Kind
@@ -17,7 +18,6 @@ type Spec = {
     readonly users?: readonly string[]
     readonly teams?: readonly string[]
   }[]
-  readonly clusterRoles?: readonly { readonly name?: string }[]
 }
 
 const rbac = 'rbac.authorization.k8s.io'
@@ -29,7 +29,7 @@ export function generatedFor(
   rename: (name: string) => string = name => name,
 ): readonly Generated[] {
   if (object.metadata.deletionTimestamp) return []
-  const { access = [], clusterRoles = [] } = (object.spec ?? {}) as Spec
+  const { access = [] } = (object.spec ?? {}) as Spec
   const { name = '' } = object.metadata
   const metadataOf = (own: string) => ({
     name: own,
@@ -57,7 +57,7 @@ export function generatedFor(
       { kind: bindingKind, object: { metadata: metadataOf(own), roleRef, subjects } },
     ]
   })
-  const bound = clusterRoles.map(({ name: role = '' }) => ({
+  const bound = localRoles(object.spec).map(role => ({
     kind: ClusterRoleBinding,
     object: {
       metadata: metadataOf(rename(`team:${name}:${role}`)),

@@ -6,6 +6,7 @@ import type { Resources } from '../api/resources.ts'
 import { rolesResolved } from '../kinds/object-conditions.ts'
 import { ClusterRole } from '../kinds/rbac.ts'
 import { Team } from '../kinds/team.ts'
+import { localRoles } from '../kinds/team-cluster-roles.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 import { missingRolesOf, writeConditions } from './write-conditions.ts'
@@ -72,8 +73,7 @@ export function startTeamRoles({ resources, now, failed }: TeamRolesOptions): {
   }
 }
 
-const rolesOf = ({ spec }: Resource): readonly string[] =>
-  ((spec?.['clusterRoles'] ?? []) as readonly { readonly name?: string }[]).map(({ name = '' }) => name)
+const rolesOf = ({ spec }: Resource): readonly string[] => localRoles(spec)
 
 async function reconcile(resources: Resources, name: string, now: () => number): Promise<void> {
   const owner = { kind: Team, ref: { namespace: '', name } }

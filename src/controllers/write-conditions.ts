@@ -7,6 +7,7 @@ import type { Resources } from '../api/resources.ts'
 import { conditionOf, type Finding, withConditions, withObserved } from '../kinds/object-conditions.ts'
 import { ClusterRole, mirrorLabel } from '../kinds/rbac.ts'
 import { Team } from '../kinds/team.ts'
+import { localRoles } from '../kinds/team-cluster-roles.ts'
 
 type Owner = { readonly kind: Kind; readonly ref: Ref }
 
@@ -43,7 +44,7 @@ function isNoted(object: Resource, { type, status, reason, message }: Finding): 
 /** The cluster roles of a team that do not exist. Generated roles grant nothing, so they do not count. */
 export async function missingRolesOf(resources: Resources, team: Resource): Promise<readonly string[]> {
   const missing: string[] = []
-  for (const { name = '' } of (team.spec?.['clusterRoles'] ?? []) as readonly { readonly name?: string }[]) {
+  for (const name of localRoles(team.spec)) {
     const role = await resources.get(ClusterRole, { namespace: '', name }).then(({ object }) => object, ignoreNotFound)
     const isThere = role && !role.metadata.deletionTimestamp && role.metadata.labels?.[mirrorLabel] === undefined
     if (!isThere) missing.push(name)

@@ -18,8 +18,8 @@ import { noLongerValid, type Principal, RejectedToken } from './auth/principal.t
 import type { Revocations } from './auth/revocations.ts'
 import { UnknownAccessKey } from './auth/token-review-cache.ts'
 import type { ActiveRequests } from './proxy/active-requests.ts'
-import type { Found, Timeouts } from './proxy/backend.ts'
-import { checkInbound, type Prefixes } from './proxy/headers.ts'
+import { type Found, loopDetected, type Timeouts } from './proxy/backend.ts'
+import { centralRouteHeader, checkInbound, type Prefixes } from './proxy/headers.ts'
 import { confine } from './proxy/namespace-guard.ts'
 import { forward } from './proxy/proxy.ts'
 import { describeTarget, questionOf, type Route, routeOf } from './proxy/routes.ts'
@@ -58,6 +58,8 @@ export type GatewayOptions = {
   readonly audit: Pick<Audit, 'begin' | 'started' | 'complete'>
   /** Called when a key, or a token of it, was used. */
   readonly used: (keyUid: string) => void
+  /** The uid of a connected cluster, if its agent runs here and knows it. */
+  readonly clusterUid?: (cluster: string) => string | undefined
   readonly uuid: () => string
   readonly observe: (observation: GatewayObservation) => void
 }
@@ -123,13 +125,15 @@ async function serve(
   if (exchange.request.headers.upgrade !== undefined && exchange.request.httpVersionMajor === 1)
     protocolOf(exchange.request)
   checkScope(exchange, route, principal)
+  checkCluster(options, route, principal)
   const { find, prefixes, timeouts } = options.setup()
   const found = find(route.target)
   if (!found)
     throw new ApiError(404, 'NotFound', `${describeTarget(route.target)} is not configured on this gateway`, {
       details: {},
     })
-  const { backend, namespace } = found
+  const { backend, namespace, ended } = found
+  if (backend.identify && exchange.request.headers[centralRouteHeader] !== undefined) throw loopDetected(backend)
   if (namespace !== undefined) confine(route, namespace)
   // Only access keys have an activity. A token of an external issuer is not stored (D67).
   const used = isMachineKeyId(principal.keyUid) ? () => {} : () => options.used(principal.keyUid)
@@ -145,6 +149,8 @@ async function serve(
     cut: why => cut(exchange, why, watchError),
     renew: () => options.credentials.principalOf(exchange.request),
   })
+  const end = () => cut(exchange, unavailable(`${describeTarget(route.target)} has changed; retry`), watchError)
+  ended?.addEventListener('abort', end)
   try {
     const started = (code: number) => {
       if (exchange.auditContext) options.audit.started(exchange.auditContext, code)
@@ -152,6 +158,7 @@ async function serve(
     state.code = await forwardRequest({ exchange, route, principal, backend, prefixes, timeouts, started, watchError })
   } finally {
     clearInterval(stillUsed)
+    ended?.removeEventListener('abort', end)
     unregister()
     release()
   }
@@ -217,6 +224,14 @@ function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller
     throw forbiddenPath(
       `User "${caller.username}" cannot ${act.verb} in ${describeTarget(target)}: the scope of the ${jti === undefined ? 'access key' : 'token'} is ${JSON.stringify(caller.scope).slice(0, 512)}`,
     )
+}
+
+/** A token for a cluster that was deleted is not for the one that has its name now (D68). */
+function checkCluster({ clusterUid }: GatewayOptions, { target }: Route, { clusterUid: meant }: Principal): void {
+  if (meant === undefined || target.target !== 'Cluster') return
+  const uid = clusterUid?.(target.cluster)
+  if (uid !== undefined && uid !== meant)
+    throw forbiddenPath(`the token is for another cluster that had the name ${target.cluster}; create a new token`)
 }
 
 function trafficOf({ isLong }: Route, { method, request }: Exchange): Traffic {

@@ -12,9 +12,11 @@ type Checked = {
   readonly staleFeedReason: () => string | undefined
   readonly shuttingDown: AbortSignal
   readonly now: () => number
+  /** The state of the agent; undefined: this gateway has none. */
+  readonly agent?: () => string | undefined
 }
 
-export function checksOf({ keySet, revocations, reloads, staleFeedReason, shuttingDown, now }: Checked): Checks {
+export function checksOf({ keySet, revocations, reloads, staleFeedReason, shuttingDown, now, agent }: Checked): Checks {
   const ping = { name: 'ping', failure: () => undefined }
   const keys = {
     name: 'keys',
@@ -36,8 +38,10 @@ export function checksOf({ keySet, revocations, reloads, staleFeedReason, shutti
       return isBehind ? 'files have changed, reload pending' : 'up to date'
     },
   }
+  // Never a failure: requests through the gateway do not need the agent.
+  const agentCheck = { name: 'agent', failure: () => undefined, about: () => agent?.() ?? 'not configured' }
   const shutdown = { name: 'shutdown', failure: () => (shuttingDown.aborted ? 'shutting down' : undefined) }
-  return { livez: [ping], readyz: [ping, keys, feed, config, shutdown] }
+  return { livez: [ping], readyz: [ping, keys, feed, config, ...(agent ? [agentCheck] : []), shutdown] }
 }
 
 const secondsOf = (milliseconds: number) => `${Math.round(milliseconds / 1000)} s`

@@ -15,6 +15,8 @@ import { shutdownSignal } from '../serving/shutdown-signal.ts'
 import { servePages } from '../serving/status-listener.ts'
 import { openThrottledLog } from '../serving/throttled-log.ts'
 import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
+import { openAgentPart } from './agent/agent-part.ts'
+import type { AgentClock } from './agent/session.ts'
 import { openGatewayAudit } from './audit.ts'
 import { openCredentials } from './auth/authenticator.ts'
 import { headTooLarge } from './auth/bearer-token.ts'
@@ -38,10 +40,16 @@ const patience = 3000
 /** An upload may take long. */
 const requestWithin = 600_000
 
-type Running = { readonly file: string; readonly io: Io; readonly log: Logger; readonly setup: FollowedSetup }
+type Running = {
+  readonly file: string
+  readonly io: Io
+  readonly log: Logger
+  readonly setup: FollowedSetup
+  readonly version: string
+}
 
 /** Resolves after a signal stopped it. */
-export async function runGateway({ file, io, log, setup }: Running): Promise<void> {
+export async function runGateway({ file, io, log, setup, version }: Running): Promise<void> {
   const { now } = io
   const { config } = setup
   const failed = openThrottledLog(log, now)
@@ -92,13 +100,20 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     guard,
     audit,
     used: reports.used,
+    clusterUid: cluster => agent.uidOf(cluster),
     uuid: randomUUID,
     observe: observation => {
       observe(observation)
       recordGateway(log, observation)
     },
   })
+  const agent = openAgentPart({
+    setup,
+    metrics,
+    dependencies: { service: trust.service, env: io.env, now, clock: realClock, version, log, failed },
+  })
   const checks = checksOf({
+    agent: agent.about,
     keySet,
     revocations,
     reloads: setup.reloads,
@@ -129,7 +144,7 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
     info: text => log.info(text),
     error: text => log.error(text),
     check: () => checkFiles(file, io),
-    prepare: wanted => prepareAll([certificates, trust, listeners, audit, rest], wanted),
+    prepare: wanted => prepareAll([certificates, trust, listeners, audit, rest, agent], wanted),
     renew: used => prepareSome([certificates, trust], used),
   })
   const connected = trust.ready.then(() => 'ready')
@@ -148,12 +163,15 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   shuttingDown.abort()
   setup.stop()
   const closing = listeners.close(drainWithin)
+  const agentStopped = agent.stop()
   // Streams never end by themselves. Their clients reconnect to another gateway.
   await Promise.race([closing, setTimeout(1000)])
   streams.endLong()
   await closing
   certificates.stop()
   streams.close()
+  // The cluster may be unreachable. Its lease then expires.
+  await Promise.race([agentStopped, setTimeout(drainWithin)])
   trust.stop()
   const unreported = await reports.close()
   if (unreported)
@@ -162,6 +180,12 @@ export async function runGateway({ file, io, log, setup }: Running): Promise<voi
   await audit.close()
   trust.close()
   log.flush()
+}
+
+const realClock: AgentClock = {
+  ticks: () => performance.now(),
+  wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal, ref: false }).catch(() => {}),
+  random: Math.random,
 }
 
 const limitsOf = ({ limits: { reads = 400, writes = 400, streams = 10_000, share = 80 } = {} }: GatewayConfig) => ({

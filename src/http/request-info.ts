@@ -63,7 +63,8 @@ function read(method: string, query: Query, path: string, find: KindFinder): Par
     return { question: { verb: method.toLowerCase(), path: at }, info }
   }
   const { group, version, resource, namespace, subresource, rest } = address
-  const watching = method === 'GET' && (address.watch || (!address.name && isSet(query, 'watch')))
+  const isFollowed = subresource !== '' && query.has('watch') && isWatched(find(group, version, resource), subresource)
+  const watching = method === 'GET' && (address.watch || ((!address.name || isFollowed) && isSet(query, 'watch')))
   const byName = watching && address.watch && address.name !== ''
   const verb = watching ? 'watch' : verbOf(method, address.name !== '')
   const selects = verb === 'list' || verb === 'watch'
@@ -129,6 +130,8 @@ function nameSelected(query: Query): string {
   return /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 }
 
+const isWatched = (kind: Kind | undefined, name: string) => (kind && subresourceOf(kind, name)?.isWatched) === true
+
 const subresourceOf = (kind: Kind, name: string) =>
   Object.hasOwn(kind.subresources, name) ? kind.subresources[name] : undefined
 
@@ -140,7 +143,7 @@ function check({ verb, kind, namespace, name, subresource }: ResourceInfo, metho
   if (subresource) {
     const own = subresourceOf(kind, subresource.split('/')[0] as string)
     if (own === undefined && (subresource !== 'status' || !kind.statusSubresource)) throw unknownPath()
-    const verbs: readonly string[] = own ? [own.verb] : ['get', 'update', 'patch']
+    const verbs: readonly string[] = own ? [own.verb, ...(own.isWatched ? ['watch'] : [])] : ['get', 'update', 'patch']
     if (!verbs.includes(verb)) throw methodNotAllowed(verb, kind)
     return
   }

@@ -114,12 +114,13 @@ export type OpenWatch = {
 
 export async function openWatch(
   resources: Resources,
-  { kind, namespace, watchedName }: ResourceInfo,
+  { kind, namespace, watchedName, name, subresource }: ResourceInfo,
   { query }: Exchange,
   selection: Pick<Selection, 'only' | 'among' | 'refilter'>,
 ): Promise<OpenWatch> {
   const { timeoutSeconds, ...options } = watchOptions(query, namespace, watchedName)
-  const watch = await resources.watch(kind, { ...options, ...selection })
+  const of = subresource ? { of: { name, subresource } } : {}
+  const watch = await resources.watch(kind, { ...options, ...selection, ...of })
   return { watch, timeoutSeconds, bookmarks: options.allowWatchBookmarks === true }
 }
 

@@ -1,5 +1,6 @@
 // Defines the built-in roles and their default bindings (D27).
 
+import { agentGroup } from './cluster-desired.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
 const ours = 'management.platform.sh'
@@ -77,19 +78,28 @@ export const builtInRoles: {
       {
         verbs: ['get', 'list', 'watch'],
         apiGroups: [ours],
-        resources: ['teams', 'teams/status', 'teams/permissions', 'tokenrevocations', 'users'],
+        resources: [
+          'teams',
+          'teams/status',
+          'teams/permissions',
+          'tokenrevocations',
+          'users',
+          'clusters',
+          'clusters/status',
+        ],
       },
       { verbs: ['get', 'list', 'watch'], apiGroups: [rbac], resources: ['*'] },
       { verbs: ['get', 'list'], apiGroups: [''], resources: ['namespaces'] },
     ],
   },
   'platform-gateway': {
-    what: 'Permissions of a gateway: watch revocations, review tokens, report key activity. Not bound by default.',
+    what: 'Permissions of a gateway: watch revocations, review tokens, report key activity. Bound to the agents of connected clusters.',
     rules: [
       { verbs: ['list', 'watch'], apiGroups: [ours], resources: ['tokenrevocations'] },
       { verbs: ['create'], apiGroups: [ours], resources: ['accesskeyactivities'] },
       { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },
     ],
+    groups: [agentGroup],
   },
   'platform-auth-delegator': {
     what: 'Token reviews, access reviews and explanations for other users. Not bound by default.',

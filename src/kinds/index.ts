@@ -3,6 +3,7 @@
 import type { Kind } from '../api/kind.ts'
 import { AccessKeyActivity } from './access-key-activity.ts'
 import { AuditEvent } from './audit-event.ts'
+import { Cluster } from './cluster.ts'
 import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
 import { LoginState } from './login-state.ts'
 import { Namespace } from './namespace.ts'
@@ -23,6 +24,7 @@ import { IdentityRecord, UsernameRecord } from './username-record.ts'
 export const kinds: readonly Kind[] = [
   AccessKeyActivity,
   AuditEvent,
+  Cluster,
   DirectClusterEndpointToken,
   IdentityRecord,
   LoginState,

@@ -5,6 +5,7 @@ import { type Caller, systemCaller } from '../api/caller.ts'
 import { canonical } from '../api/encode.ts'
 import { type Json, type Resource, timestamp } from '../api/object.ts'
 import { sourceOf } from './project-secret-source.ts'
+import { localRoles } from './team-cluster-roles.ts'
 
 export type Condition = {
   readonly type: string
@@ -22,7 +23,7 @@ type Status = {
   readonly conditions?: readonly Condition[] | undefined
   readonly observedGeneration?: number | undefined
 }
-type Spec = { readonly access?: readonly unknown[] | undefined; readonly clusterRoles?: readonly unknown[] | undefined }
+type Spec = { readonly access?: readonly unknown[] | undefined }
 
 /** The reason of AccessApplied while the controller has to create, change or remove roles. */
 export const accessPending = 'AccessPending'
@@ -79,9 +80,38 @@ export const userEnabled = (isDisabled: boolean): Finding =>
 
 /** Everything that roles and bindings are generated from. */
 export const generatedFrom = (spec: unknown): string => {
-  const { access = [], clusterRoles = [] } = (spec ?? {}) as Spec
-  return access.length + clusterRoles.length === 0 ? '' : canonical([access, clusterRoles] as unknown as Json)
+  const { access = [] } = (spec ?? {}) as Spec
+  const roles = localRoles(spec)
+  return access.length + roles.length === 0 ? '' : canonical([access, roles] as unknown as Json)
 }
+
+/** The condition about connected clusters after a write: none, or to be found out after a change. */
+export function withRemote<O extends Resource<unknown, unknown>>(
+  object: O,
+  old: O | undefined,
+  {
+    type,
+    isWanted,
+    now,
+  }: { readonly type: 'Delivered' | 'ClusterRolesBound'; readonly isWanted: boolean; readonly now: number },
+): O {
+  const status = (object.status ?? {}) as Status
+  if (!isWanted) {
+    if (!conditionOf(object, type)) return object
+    const rest = (status.conditions ?? none).filter(one => one.type !== type)
+    return withConditions({ ...object, status: { ...status, conditions: rest } }, [], now)
+  }
+  if (conditionOf(object, type) && old?.metadata.generation === object.metadata.generation) return object
+  return withConditions(object, [remotePending(type)], now)
+}
+
+const remotePending = (type: string): Finding => ({
+  type,
+  status: 'Unknown',
+  severity: 'Info',
+  reason: 'Pending',
+  message: 'the agents of the clusters have not reported yet',
+})
 
 /**
  * The object with its conditions after a write. `old` is undefined for a new object, and the object itself for one that an
@@ -164,9 +194,17 @@ function readiness(object: Resource<unknown, unknown>, conditions: readonly Cond
   return ready
 }
 
-const needs = new Set(['AccessApplied', 'RolesResolved', 'Enabled'])
+const needs = new Set([
+  'AccessApplied',
+  'RolesResolved',
+  'Enabled',
+  'Delivered',
+  'ClusterRolesBound',
+  'Connected',
+  'Applied',
+])
 
-const serverTypes = new Set(['AccessApplied', 'RolesResolved', 'Ready', 'Synced', 'Enabled'])
+const serverTypes = new Set([...needs, 'Ready', 'Synced'])
 const isOfServer = ({ type }: Condition) => serverTypes.has(type)
 
 /** Only the server writes its conditions. A write of /status by a client keeps them as stored, and changes others. */

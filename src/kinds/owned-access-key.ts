@@ -7,6 +7,7 @@ import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf, type ObjectPermission, type PermissionSubject } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import { isAgentSubject } from './cluster-desired.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
 import { checkScope } from './scope-validation.ts'
 import { callerAsOwner, scope } from './shared-schema.ts'
@@ -160,6 +161,7 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   validate: (next, old) => [
     ...checkNames(next),
     ...checkSubject(next, old),
+    ...checkAgent(next),
     ...checkScope(next.spec?.scope as Scope, old?.spec?.scope as Scope),
   ],
   assign: assignOwner,
@@ -214,11 +216,22 @@ function checkNames({ spec = {} }: Key): FieldError[] {
         )
   }
   check('spec.user', [spec.user], false)
-  check('spec.subject', [spec.subject], false)
+  if (!isAgentSubject(spec.subject ?? '')) check('spec.subject', [spec.subject], false)
   check('spec.groups', spec.groups ?? [])
   check('spec.identity.username', [spec.identity?.username], false)
   check('spec.identity.groups', spec.identity?.groups ?? [])
   return errors
+}
+
+/** A key of an agent lies in a connected cluster, and can do nothing else (D68). */
+function checkAgent({ spec = {} }: Key): FieldError[] {
+  if (!isAgentSubject(spec.subject ?? '')) return []
+  const { roles, ...others } = (spec.scope ?? {}) as Scope
+  const isAgent = roles?.length === 1 && roles[0]?.role === 'agent' && Object.keys(roles[0]).length === 1
+  if (isAgent && Object.keys(others).length === 0) return []
+  return [
+    invalidValue('spec.scope', JSON.stringify(spec.scope ?? {}), 'must be {"roles":[{"role":"agent"}]} for an agent'),
+  ]
 }
 
 /** A key has exactly one owner, which is immutable (D14). */

@@ -5,8 +5,9 @@ import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { type Static, struct, text, time } from '../api/schema.ts'
+import { checkDeliveries, deliver, deliverGrants } from './delivery.ts'
 import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
-import { keepConditions } from './object-conditions.ts'
+import { conditionOf, keepConditions } from './object-conditions.ts'
 import { keepSourceUid, sourceOf } from './project-secret-source.ts'
 import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
 import { history, version } from './secret-version.ts'
@@ -41,6 +42,7 @@ const spec = struct('Desired state of the project secret.', {
   stringData,
   access,
   sharedSecretRef,
+  deliver,
 })
 const status = struct('Observed state of the project secret.', {
   conditions,
@@ -104,12 +106,19 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
       priority: 1,
       value: o => ownerName(o.spec?.owner),
     },
+    {
+      name: 'Delivered',
+      type: 'string',
+      description: 'Whether all connected clusters that should have it do. Empty without deliveries.',
+      priority: 1,
+      value: o => conditionOf(o, 'Delivered')?.status,
+    },
     lastReadColumn,
   ],
   rights: sharedRights,
   readers: sharedReaders,
   assign: (next, old, caller) => keepConditions(keepSourceUid(keepOwner(next, old, caller), old), old, caller),
-  grants: (object, to) => [...sharedGrants(object, to), ...copyGrant(object)],
+  grants: (object, to) => [...sharedGrants(object, to), ...copyGrant(object), ...deliverGrants(object)],
   keepsLastRead: true,
   validate: (next, old) => [
     ...checkNamespace(next.metadata.namespace ?? ''),
@@ -117,6 +126,7 @@ export const ProjectSecret: KindOf<Resource<Static<typeof spec>, Static<typeof s
       ? [required('spec.sharedSecretRef.name', 'name of the SharedSecret to follow')]
       : []),
     ...checkData(next.spec?.data, old?.spec?.data),
+    ...checkDeliveries(next.spec?.deliver),
     ...checkOwner(next.spec?.owner),
     ...checkAccess(next.spec?.access, old?.spec?.access),
   ],

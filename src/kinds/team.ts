@@ -6,7 +6,7 @@ import type { Grant, Recipient } from '../api/grant.ts'
 import { defineKind, type KindOf, type PermissionSubject } from '../api/kind.ts'
 import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
-import { mapList, type Static, setOf, struct, text } from '../api/schema.ts'
+import { type Static, setOf, struct, text } from '../api/schema.ts'
 import { keepConditions } from './object-conditions.ts'
 import { checkPullSecrets, imagePullSecrets, pullTarget } from './pull-secrets.ts'
 import {
@@ -23,6 +23,7 @@ import {
   sharedRights,
 } from './shared-schema.ts'
 import { ownerName } from './shared-secret.ts'
+import { checkClusterRoles, clusterRoles, localRoles, remoteRoles } from './team-cluster-roles.ts'
 
 const spec = struct('Desired state of the team.', {
   displayName: text('Name shown to people.'),
@@ -37,11 +38,7 @@ const spec = struct('Desired state of the team.', {
     'Groups in tokens whose members belong to the team. The prefixes system: and platform: are reserved.',
   ),
   imagePullSecrets,
-  clusterRoles: mapList(
-    struct('A cluster role.', { name: text('The cluster role to assign.', { maxLength: 253 }) }, ['name']),
-    ['name'],
-    "Cluster roles assigned to the team's users.",
-  ),
+  clusterRoles,
   access,
 })
 const status = struct('Observed state of the team.', { conditions, observedGeneration })
@@ -107,9 +104,7 @@ export const Team: KindOf<Resource<Static<typeof spec>, Static<typeof status>>> 
   grants: teamGrants,
   validate: (next, old) => [
     ...checkUsername(next.spec?.username),
-    ...(next.spec?.clusterRoles ?? []).flatMap((one, index) =>
-      one.name === '' ? [required(`spec.clusterRoles[${index}].name`, 'cluster role to assign')] : [],
-    ),
+    ...checkClusterRoles(next.spec?.clusterRoles),
     ...checkNames('spec.users', next.spec?.users),
     ...checkNames('spec.groups', next.spec?.groups),
     ...checkGroups(next.spec?.groups, old?.spec?.groups),
@@ -134,21 +129,22 @@ type TeamObject = Resource<Static<typeof spec>, unknown>
 /** A new team has every permission that others granted to its name. Its members have the permissions of the team. */
 function teamGrants(team: TeamObject, to?: Recipient): Grant[] {
   const { name = '' } = team.metadata
-  const { users = [], groups = [], clusterRoles = [], imagePullSecrets: pulled = [] } = team.spec ?? {}
+  const { users = [], groups = [], imagePullSecrets: pulled = [] } = team.spec ?? {}
   const members = (field: string, kind: Recipient['kind'], names: readonly string[]): Grant[] =>
     names.map(one => ({ type: 'team', field, team: name, to: { kind, name: one } }))
   return [
     { type: 'team', field: 'metadata.name', team: name },
     ...members('spec.users', 'user', users),
     ...members('spec.groups', 'group', groups),
-    ...clusterRoles.map(
+    ...localRoles(team.spec).map(
       (role): Grant => ({
         type: 'role',
         field: 'spec.clusterRoles',
-        role: { kind: 'ClusterRole', namespace: '', name: role.name ?? '' },
+        role: { kind: 'ClusterRole', namespace: '', name: role },
         namespace: '',
       }),
     ),
+    ...remoteRoles(team.spec).map((one): Grant => ({ type: 'clusterRole', field: 'spec.clusterRoles', ...one })),
     ...pulled.map(
       (secret, index): Grant => ({
         type: 'read',

@@ -36,6 +36,7 @@ export interface Informer<T> {
   readonly ready: Promise<void>
   get(ref: Ref): T | undefined
   values(): Iterable<T>
+  refs(): Iterable<Ref>
   stop(): void
 }
 
@@ -164,6 +165,9 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     get: ref => known.get(slot(ref))?.value,
     *values() {
       for (const { value } of known.values()) yield value
+    },
+    *refs() {
+      for (const { ref } of known.values()) yield ref
     },
     stop() {
       stopped = true

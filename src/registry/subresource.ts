@@ -5,7 +5,7 @@ import { canonical } from '../api/codec.ts'
 import { notFound } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
-import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
+import { type Document, documentOf, type Watch, type WatchOptions, type WriteOptions } from '../api/resources.ts'
 import { withCurrentPermissions } from './admission.ts'
 import { commitChange } from './companion-writes.ts'
 import { type Context, keyOf, refOf, requestOf } from './context.ts'
@@ -33,6 +33,17 @@ export async function readSubresource(ctx: Context, kind: Kind, at: Ref, { name,
   if (!entry) throw notFound(kind, ref.name)
   const { answer } = await handlerOf(ctx, kind, name)(load(ctx, kind, entry), { part }, requestOf(ctx, {}))
   return answer ? documentOf(answer) : present(ctx, kind, entry)
+}
+
+/** For kinds without a namespace. */
+export function watchSubresource(ctx: Context, kind: Kind, of: NonNullable<WatchOptions['of']>): Watch {
+  const ref = refOf(kind, { namespace: '', name: of.name })
+  const entry = ctx.store.get(keyOf(kind, ref))
+  if (!entry) throw notFound(kind, ref.name)
+  const watch = ctx.admissions.get(kind)?.subresourceWatches?.[of.subresource]
+  if (!watch)
+    throw new Error(`${kind.kind} declares the watch of ${of.subresource}, but its admission does not have it`)
+  return watch(load(ctx, kind, entry))
 }
 
 /** Runs the handler, stores its changes, and responds. Runs it again after a conflict. */

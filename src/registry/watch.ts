@@ -17,6 +17,7 @@ import type { Context } from './context.ts'
 import { checkMatch } from './list.ts'
 import { parseVersion, waitForRevision } from './resource-version.ts'
 import { select, stateOf } from './selection.ts'
+import { watchSubresource } from './subresource.ts'
 import { presentAmong } from './undecryptable.ts'
 import { openPart } from './unencrypted-part.ts'
 import { eventOf } from './watch-event-cache.ts'
@@ -30,6 +31,7 @@ const maxEvents = 256
 const maxBytes = 512 * 1024
 
 export async function watch(ctx: Context, kind: Kind, options: WatchOptions = {}): Promise<Watch> {
+  if (options.of) return watchSubresource(ctx, kind, options.of)
   const own = ctx.admissions.get(kind)?.watch
   if (own) return own(options, ctx.caller)
   const selected = select(ctx, kind, options)

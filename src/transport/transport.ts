@@ -27,11 +27,11 @@ export type TransportOptions = {
   readonly quietFor?: number
   /** The largest response other than a watch, in bytes; default: any. A larger one rejects with 422. */
   readonly maxBytes?: number
+  /** The most connections at a time; default 32. A watch occupies one. */
+  readonly connections?: number
   /** The name of the setting with the CA, for error messages. */
   readonly caIs?: string
 }
-
-const connections = 32
 
 export function openTransport(access: Access, options: TransportOptions): Transport {
   const {
@@ -41,6 +41,7 @@ export function openTransport(access: Access, options: TransportOptions): Transp
     quietFor = 300_000,
     maxBytes = Number.POSITIVE_INFINITY,
     caIs = defaultCa,
+    connections = 32,
   } = options
   const credentials = openCredentials(access, { env, now })
   const upstreams = openUpstreams(access, env, connections)

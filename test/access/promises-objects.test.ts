@@ -630,7 +630,7 @@ describe('image pull secrets of a team (D23, D60, D61):', () => {
   })
 })
 
-test('the kinds with conditions are those with access entries, and User (D63)', () => {
+test('the kinds with conditions are those with access entries, User (D63) and Cluster (D68)', () => {
   const having = kinds.filter(({ status }) => JSON.stringify(status ?? {}).includes('observedGeneration'))
-  assert.deepEqual(having.map(one => one.kind).sort(), ['ProjectSecret', 'SharedSecret', 'Team', 'User'])
+  assert.deepEqual(having.map(one => one.kind).sort(), ['Cluster', 'ProjectSecret', 'SharedSecret', 'Team', 'User'])
 })

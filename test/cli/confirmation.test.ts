@@ -13,6 +13,7 @@ const { server, home } = await signedIn()
 before(async () => {
   await home.ok('create team web --user ada --user zoe --group front')
   await home.ok('create accesskey ci')
+  await home.ok('connect cluster prod')
   await home.ok('set secret app A=- -n asks', { stdin: '1' })
   await home.ok('set secret app B=- -n asks', { stdin: '2' })
   await home.ok('share secret app --user ada -n asks')
@@ -44,6 +45,7 @@ const acts: { readonly [command: string]: readonly [args: string, question: RegE
     /Rotate ownedaccesskey\/ci on https:\S+ and invalidate its old key immediately\?/,
   ],
   offboard: ['offboard ada', /ada/],
+  'disconnect cluster': ['disconnect cluster prod --keep-cluster', /[Dd]isconnect .*prod|cluster\/prod/],
   'token revoke': ['token revoke --user ada --group front', /tokens of the user ada, and with the group front/],
 }
 

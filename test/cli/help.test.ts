@@ -58,6 +58,7 @@ test('--help groups the commands by subject', async () => {
     'Teams',
     'Users',
     'Access keys and tokens',
+    'Connected clusters',
     'Permissions',
     'Objects of any kind',
     'Virtual clusters',

@@ -35,6 +35,7 @@ await withEachKubectl(kubectl => {
         `auditevents ${group}/v1 false AuditEvent list,watch`,
         `clusterrolebindings ${rbac} false ClusterRoleBinding ${verbs}`,
         `clusterroles ${rbac} false ClusterRole ${verbs}`,
+        `clusters ${group}/v1 false Cluster ${verbs} platform`,
         `directclusterendpointtokens ${group}/v1 false DirectClusterEndpointToken create`,
         'namespaces ns v1 false Namespace get,list',
         `ownedaccesskeys oak ${group}/v1 false OwnedAccessKey ${verbs} platform`,

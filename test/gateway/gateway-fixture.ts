@@ -56,6 +56,8 @@ export async function agentKey(service: Server): Promise<string> {
 }
 
 export type Starting = {
+  /** The access key of the gateway; default: one with the scope role agent. */
+  readonly key?: string | undefined
   /** The address of the cluster of slow.json, or the content of that file. */
   readonly slow?: string
   readonly kubeconfig?: string
@@ -71,7 +73,7 @@ export async function startGateway(service: Server, over: object, starting: Star
   put('tls.crt', pair.certificate)
   put('tls.key', pair.key)
   put('service-ca.crt', service.ca)
-  put('agent.key', `${await agentKey(service)}\n`)
+  put('agent.key', `${starting.key ?? (await agentKey(service))}\n`)
   put('slow.json', kubeconfig ?? kubeconfigOf(slow))
   const config = join(directory, 'gateway.yaml')
   const write = (wanted: object) => writeFileSync(config, JSON.stringify(configOf(service, wanted)))

@@ -33,13 +33,18 @@ const isSettled = ({ status }: Resource): boolean => {
   return conditions.some(one => one.type === 'Ready' && one.status !== 'Unknown')
 }
 
+/** A replace of an object that changed meanwhile is a conflict. */
+const unlessConflict = (error: Error): undefined => {
+  if (!/^409: /.test(error.message)) throw error
+}
+
 /** Controllers may still work on a new object, so this compares again if the object itself changed meanwhile. */
 async function expectUnchanged(ask: Ask, path: string, write: (live: Resource) => Promise<Resource>): Promise<void> {
   for (;;) {
     const live = await ask('GET', path)
-    const answer = await write(live)
+    const answer = await write(live).catch(unlessConflict)
     const { metadata } = await ask('GET', path)
-    if (metadata.resourceVersion !== live.metadata.resourceVersion) continue
+    if (!answer || metadata.resourceVersion !== live.metadata.resourceVersion) continue
     assert.deepEqual(answer, live)
     return
   }

@@ -113,6 +113,14 @@ export async function buildApiServer(
     auditLog: sampleAuditLog(clock.now),
     ...tokenSealing(sealer),
     previewPatches: async () => ({ notes: [] }),
+    clusters: () => [],
+    clusterUid: () => undefined,
+    clusterRolesOf: () => [],
+    flowsTo: () => ({ secrets: [], roles: [] }),
+    desiredItems: () => ({ version: '0', items: [] }),
+    watchDesired: () => {
+      throw new Error('no clusters here')
+    },
     isNoWider: () => true,
     authorize,
     maxKeyTTL: undefined,

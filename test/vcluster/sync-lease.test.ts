@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { ApiError } from '../../src/api/errors.ts'
 import type { Resources } from '../../src/api/resources.ts'
+import { holdLease } from '../../src/reconcile/leader-election.ts'
 import { Lease } from '../../src/vcluster/sync/kinds.ts'
-import { holdLease } from '../../src/vcluster/sync/leader-election.ts'
 import { buildApiServer } from '../support/in-process.ts'
 
 const at = { namespace: 'team', name: 'vcluster-sync-vc' }

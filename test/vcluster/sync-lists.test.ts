@@ -5,8 +5,8 @@ import { after, test } from 'node:test'
 import { expired } from '../../src/api/errors.ts'
 import type { Json, Resource } from '../../src/api/object.ts'
 import { documentOf, type Resources } from '../../src/api/resources.ts'
+import { scopedTo } from '../../src/reconcile/scoped-client.ts'
 import { Endpoints } from '../../src/vcluster/sync/kinds.ts'
-import { scopedTo } from '../../src/vcluster/sync/scoped-client.ts'
 import { endpoints, openCluster } from '../support/cluster.ts'
 
 const cluster = await openCluster()

@@ -2,6 +2,7 @@
 
 import type { Caller } from '../../api/caller.ts'
 import { ApiError, unauthorized } from '../../api/errors.ts'
+import { agentGroup, isAgentSubject } from '../../kinds/cluster-desired.ts'
 import { isMistyped } from '../../kinds/key-format.ts'
 import { keyId } from '../../kinds/key-rotation.ts'
 import { issuerGroup, type MachineRecord } from '../../kinds/machine-key.ts'
@@ -241,6 +242,7 @@ function named(
   const groups = ['system:authenticated', ...own]
   const username = usernameOf(key)
   if (key.team) return { identity: 'Team', username, groups: [...groups, teamGroup(key.team)] }
+  if (isAgentSubject(username)) groups.push(agentGroup)
   if (!key.user) return { identity: 'Subject', username, groups }
   groups.push(`platform:user:${key.user}`)
   if (key.machine) groups.push(issuerGroup(key.machine.name))

@@ -13,6 +13,8 @@ export type KeyChecks = {
   /** The sign-ins of people; absent: none is configured. */
   readonly sessions?: SessionChecks | undefined
   readonly users: Pick<UserIndex, 'problemOf' | 'isDisabled'>
+  /** Connected clusters, for the keys of their agents. */
+  readonly clusters: { problemOf(key: { readonly subject?: string | undefined }): string | undefined }
   /** The issuers of machines; absent: none is configured. */
   readonly machines?: { isAccepted(record: MachineRecord): boolean } | undefined
 }
@@ -36,7 +38,7 @@ export function problemOf(
   key: AccessKey,
   digest: string,
   now: number,
-  { teams, lastActivity, keyIndex, sessions, machines, users }: KeyChecks,
+  { teams, lastActivity, keyIndex, sessions, machines, users, clusters }: KeyChecks,
 ): string | undefined {
   if (digest !== key.digest && now >= (key.previous?.until ?? 0)) return 'access key was rotated'
   if (key.deleting) return 'access key was deleted'
@@ -45,8 +47,8 @@ export function problemOf(
     return key.idle === undefined ? 'access key expired' : 'the session expired; sign in again'
   // A key of a deleted team is invalid, also if permissions are still bound to the team's name (D18).
   if (key.team && !isTeamThere(key, teams)) return 'the team of the access key does not exist'
-  const ofUser = users.problemOf(key)
-  if (ofUser !== undefined) return ofUser
+  const ofOwner = users.problemOf(key) ?? (key.subject === undefined ? undefined : clusters.problemOf(key))
+  if (ofOwner !== undefined) return ofOwner
   if (key.session || key.login !== undefined) {
     const login = keyIndex.loginOf(key)
     if (!login) return 'the sign-in of the access key ended; sign in again'

@@ -4,8 +4,10 @@ import { isReservedName } from '../../api/names.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Affects } from '../../api/permissions.ts'
 import type { Document, Resources } from '../../api/resources.ts'
+import { clusterUidsOf } from '../../kinds/cluster-selection.ts'
 import { pulledBy, pullKey } from '../../kinds/pull-secrets.ts'
 import { Team } from '../../kinds/team.ts'
+import { localRoles, remoteRoles } from '../../kinds/team-cluster-roles.ts'
 import { latin1, mentions, startInformer } from '../../reconcile/informer.ts'
 
 type Pulled = ReturnType<typeof pulledBy>[number]
@@ -13,10 +15,15 @@ type Pulled = ReturnType<typeof pulledBy>[number]
 export type TeamRecord = {
   readonly name: string
   readonly uid: string
+  /** Of the state that this record was read from. */
+  readonly version: number
   readonly username: string
   readonly users: readonly string[]
   readonly groups: readonly string[]
   readonly clusterRoles: readonly string[]
+  /** Cluster roles of connected clusters, and the uids of the clusters that they name. */
+  readonly remoteRoles: ReturnType<typeof remoteRoles>
+  readonly clusterUids: ReturnType<typeof clusterUidsOf>
   /** Whether it is being deleted. Such a team has no members, and its keys are invalid (D18). */
   readonly isTerminating: boolean
   /** The owner and access entries of the team. */
@@ -45,7 +52,11 @@ export type TeamIndexOptions = {
   /** The stored team. */
   readonly peek: (name: string) => Resource | undefined
   /** Called when a change may affect permissions; `roles`: because of the cluster roles of a team. `affects` absent: everybody's. */
-  readonly changed: (what: { readonly roles: boolean; readonly affects?: Affects | undefined }) => void
+  readonly changed: (what: {
+    readonly name: string
+    readonly roles: boolean
+    readonly affects?: Affects | undefined
+  }) => void
   readonly failed: (error: unknown) => void
 }
 
@@ -83,7 +94,7 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
       }
       if (change.groups) versions.stepAll()
       else for (const record of [before, now]) for (const user of record?.users ?? []) versions.step(user)
-      changed({ roles: change.roles, affects: change.onlyMembers ? isMember(name, before, now) : undefined })
+      changed({ name, roles: change.roles, affects: change.onlyMembers ? isMember(name, before, now) : undefined })
     },
   })
   return {
@@ -133,11 +144,10 @@ function hasOtherName({ json, ref }: Document): boolean {
 const key = 'username":"'
 
 function read({ metadata, spec = {} }: Resource): TeamRecord {
-  const { users, groups, username, clusterRoles, owner, access } = spec as {
+  const { users, groups, username, owner, access } = spec as {
     users?: string[]
     groups?: string[]
     username?: string
-    clusterRoles?: { name?: string }[]
     owner?: unknown
     access?: unknown
   }
@@ -145,11 +155,14 @@ function read({ metadata, spec = {} }: Resource): TeamRecord {
   return {
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
+    version: Number(metadata.resourceVersion ?? 0),
     username: username ?? '',
     users: isTerminating ? [] : (users ?? []),
     // Teams stored by earlier versions may have such names, which are rejected now (D61).
     groups: isTerminating ? [] : (groups ?? []).filter(name => !isReservedName(name)),
-    clusterRoles: isTerminating ? [] : (clusterRoles ?? []).map(role => role.name ?? ''),
+    clusterRoles: isTerminating ? [] : localRoles(spec),
+    remoteRoles: isTerminating ? [] : remoteRoles(spec),
+    clusterUids: clusterUidsOf({ metadata }),
     isTerminating,
     pulled: new Map(isTerminating ? [] : pulledBy({ metadata, spec }).map(one => [pullKey(one), one])),
     access: owner === undefined && access === undefined ? '' : JSON.stringify([owner, access]),
@@ -170,7 +183,12 @@ function changeOf(before: TeamRecord | undefined, now: TeamRecord | undefined): 
     before?.isTerminating === now?.isTerminating &&
     before?.access === now?.access
   const isOther =
-    !onlyMembers || groups || roles || !isSame(before?.users, now?.users) || !isSame(pulledIn(before), pulledIn(now))
+    !onlyMembers ||
+    remoteIn(before) !== remoteIn(now) ||
+    groups ||
+    roles ||
+    !isSame(before?.users, now?.users) ||
+    !isSame(pulledIn(before), pulledIn(now))
   return isOther ? { groups, roles, onlyMembers } : undefined
 }
 
@@ -180,6 +198,9 @@ function isMember(name: string, ...records: readonly (TeamRecord | undefined)[])
   const groups = new Set([`platform:team:${name}`, ...records.flatMap(record => record?.groups ?? [])])
   return caller => users.has(caller.username) || caller.groups.some(group => groups.has(group))
 }
+
+const remoteIn = (record: TeamRecord | undefined) =>
+  JSON.stringify([record?.remoteRoles ?? [], record?.clusterUids ?? {}])
 
 const pulledIn = (record: TeamRecord | undefined) =>
   [...(record?.pulled.values() ?? [])].map(one => `${pullKey(one)} ${one.uid}`)

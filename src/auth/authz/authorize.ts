@@ -8,6 +8,7 @@ import type { Kind, Question } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { ComparedRules, Decision, RuleComparison, Rules, Target, VerbCheck } from '../../api/permissions.ts'
 import type { Filter } from '../../api/resources.ts'
+import { isOwnCluster } from './agent-scope.ts'
 import { maxPermissions, missingRules } from './missing-rules.ts'
 import { indexRights, objectRight, type PulledSecrets, rightsOn } from './object-permissions.ts'
 import type { Rbac } from './rbac.ts'
@@ -97,7 +98,11 @@ export function openAuthorizer({ kinds, rbac, peek, among, teamUid, pulled }: Au
   const decideWithoutObject = (caller: Caller | undefined, question: Question, kind: Kind | undefined) => {
     if ('path' in question && rbac.find(anonymous, question)) return yes('open to everyone')
     if (!caller) return no()
-    if (caller.scope && !allows(caller.scope, { target: 'Management', act: actOf(question) }))
+    if (
+      caller.scope &&
+      !allows(caller.scope, { target: 'Management', act: actOf(question) }) &&
+      !isOwnCluster(caller, question)
+    )
       return scopeDenial(caller.scope, credentialOf(caller), question)
     if (caller.groups.includes('system:masters')) return yes('the server itself')
     const reason = byRole(caller, question, kind)

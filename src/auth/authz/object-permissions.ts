@@ -24,9 +24,12 @@ export function objectRight(
   { verb, target: { subresource } }: { readonly verb: string; readonly target: Target },
   asking: Asking,
 ): string | undefined {
-  for (const { verbs, subresources, because } of rightsOn(kind, object, caller, asking)) {
+  for (const { verbs, subresources, because, subresourcesOnly } of rightsOn(kind, object, caller, asking)) {
     if (!verbs.includes('*') && !verbs.includes(verb)) continue
-    if (subresource === undefined || subresources.includes('*') || subresources.includes(subresource)) return because
+    if (
+      subresource === undefined ? !subresourcesOnly : subresources.includes('*') || subresources.includes(subresource)
+    )
+      return because
   }
   return undefined
 }
@@ -35,8 +38,8 @@ export function objectRight(
 export function indexRights(rights: readonly ObjectPermission[]): VerbCheck {
   const all = new Set<string>()
   const bySubresource = new Map<string, Set<string>>()
-  for (const { verbs, subresources } of rights) {
-    for (const verb of verbs) all.add(verb)
+  for (const { verbs, subresources, subresourcesOnly } of rights) {
+    if (!subresourcesOnly) for (const verb of verbs) all.add(verb)
     for (const subresource of subresources) {
       const there = bySubresource.get(subresource) ?? new Set()
       bySubresource.set(subresource, there)

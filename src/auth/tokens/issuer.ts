@@ -4,7 +4,7 @@ import type { Caller, Scope } from '../../api/caller.ts'
 import { unavailable } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
 import type { SigningKeys } from './signing-keys.ts'
-import { claimsOf, signToken } from './token.ts'
+import { claimsOf, onlyCluster, signToken } from './token.ts'
 
 export interface Issuer {
   sign(caller: Caller, wanted: Wanted): Promise<{ readonly token: string; readonly expires: number }>
@@ -13,7 +13,12 @@ export interface Issuer {
   keySet(): JsonObject
 }
 
-type Wanted = { readonly ttl: number; readonly scope: Scope | undefined }
+type Wanted = {
+  readonly ttl: number
+  readonly scope: Scope | undefined
+  /** A token that this one replaces, with its time of issue in seconds and its expiry in milliseconds. Its revocations apply. */
+  readonly instead?: { readonly jti: string; readonly issued: number; readonly expires: number }
+}
 
 export const metadataPath = '/.well-known/openid-configuration'
 export const keySetPath = '/.well-known/jwks.json'
@@ -24,24 +29,28 @@ export type IssuerOptions = {
   readonly keys: SigningKeys
   /** The expiry of the caller's secret, if known; undefined: never. */
   readonly keyEnds: (caller: Caller) => number | undefined
+  /** The uid of a connected cluster, if there is one with this name. */
+  readonly clusterUid?: (name: string) => string | undefined
   readonly now: () => number
   readonly uuid: () => string
 }
 
-export function openIssuer({ url, keys, keyEnds, now, uuid }: IssuerOptions): Issuer {
+export function openIssuer({ url, keys, keyEnds, clusterUid, now, uuid }: IssuerOptions): Issuer {
   return {
-    async sign(caller, { ttl, scope }) {
+    async sign(caller, { ttl, scope, instead }) {
       const key = await keys.current()
       if (!key) throw unavailable('there is no signing key yet; try again')
       const { keyUid = '' } = caller
-      const expires = Math.min(now() + ttl * 1000, keyEnds(caller) ?? Number.POSITIVE_INFINITY)
+      const latest = instead ? instead.expires : (keyEnds(caller) ?? Number.POSITIVE_INFINITY)
+      const expires = Math.min(now() + ttl * 1000, latest)
       const claims = claimsOf({
         issuer: url(),
         caller: { ...caller, keyUid },
         scope,
-        now: now(),
+        clusterUid: clusterUid?.(onlyCluster(scope) ?? ''),
+        now: instead ? instead.issued * 1000 : now(),
         expires,
-        id: uuid(),
+        id: instead?.jti ?? uuid(),
       })
       return { token: await signToken(claims, key), expires: claims.exp * 1000 }
     },

@@ -14,6 +14,8 @@ export type Holder = {
   readonly name: string
   readonly key: string
   readonly scope?: Scope
+  /** The uid of the only cluster in the scope. One that is created again under its name is another (D68). */
+  readonly clusterUid?: string
 }
 
 /** Whether the `key` of a token is a token of an external issuer, and not an access key. */
@@ -45,7 +47,7 @@ export function audiencesOf(scope: Scope | undefined, ttl: number): readonly str
 }
 
 /** The only cluster that a scope names, if it names nothing else. */
-function onlyCluster(scope: Scope | undefined): string | undefined {
+export function onlyCluster(scope: Scope | undefined): string | undefined {
   const restrictions = Object.keys(withoutEmpty(scope ?? {}))
   const [cluster, ...more] = scope?.clusters ?? []
   const name = cluster?.cluster
@@ -62,13 +64,14 @@ export type Minting = {
   readonly issuer: string
   readonly caller: Caller & { readonly keyUid: string }
   readonly scope: Scope | undefined
+  readonly clusterUid?: string | undefined
   /** Milliseconds. */
   readonly now: number
   readonly expires: number
   readonly id: string
 }
 
-export function claimsOf({ issuer, caller, scope, now, expires, id }: Minting): Claims {
+export function claimsOf({ issuer, caller, scope, clusterUid, now, expires, id }: Minting): Claims {
   const iat = Math.floor(now / 1000)
   const exp = Math.floor(expires / 1000)
   return {
@@ -85,6 +88,7 @@ export function claimsOf({ issuer, caller, scope, now, expires, id }: Minting): 
       name: caller.username,
       key: caller.keyUid,
       ...(scope ? { scope: withoutEmpty(scope) } : {}),
+      ...(clusterUid === undefined ? {} : { clusterUid }),
     },
   }
 }
@@ -187,7 +191,8 @@ function readClaims(claims: JsonObject): Claims {
     isObject(holder) &&
     typeof holder.key === 'string' &&
     typeof holder.name === 'string' &&
-    (holder.scope === undefined || isObject(holder.scope))
+    (holder.scope === undefined || isObject(holder.scope)) &&
+    (holder.clusterUid === undefined || typeof holder.clusterUid === 'string')
   if (!isWhole) throw new TokenError('the token lacks a required claim, or a claim has the wrong type')
   // Ignoring an unknown restriction would lift it (D25).
   if (!isKnownScope(holder.scope))

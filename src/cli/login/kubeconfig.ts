@@ -1,18 +1,18 @@
 // `platform kubeconfig`, `credential` and `kubectl`: kubectl for the current context, without a key in the kubeconfig.
 
-import { type Document, isMap, isSeq, parseDocument } from 'yaml'
 import { writeYaml } from '../../api/encode.ts'
+import { ApiError } from '../../api/errors.ts'
 import type { Json } from '../../api/object.ts'
 import { defineCommand, type Io, UsageError } from '../../host/command.ts'
-import { contextFlag } from '../flags.ts'
+import { Cluster, type ClusterObject } from '../../kinds/cluster.ts'
+import { contextFlag, namespaceProblems } from '../flags.ts'
 import { runtimeFile } from '../paths.ts'
 import { checkServer, namespaceIn, openSession, withoutKey } from '../session.ts'
 import { type Context, contextNamed, readContexts } from './contexts.ts'
-
-type Named = { readonly name: string; readonly [field: string]: Json }
+import { type Kubeconfig, kubeconfigPath, merged } from './kubeconfig-file.ts'
 
 /** Uses an exec plugin, so that the file contains no key. */
-async function kubeconfigOf(io: Io, context: string | undefined) {
+async function kubeconfigOf(io: Io, context: string | undefined, cluster?: string): Promise<Kubeconfig> {
   if (io.env['PLATFORM_ACCESS_KEY'] !== undefined)
     throw new UsageError([
       'a kubeconfig needs a context, but PLATFORM_ACCESS_KEY is set: sign in with platform login URL, or unset it',
@@ -28,44 +28,84 @@ async function kubeconfigOf(io: Io, context: string | undefined) {
   // Uses the absolute path: kubectl may run with another PATH, for example outside npx.
   const installed = await io.files.find('platform')
   const [command = '', ...first] = installed && !installed.includes('/node_modules/.bin/') ? [installed] : io.program
-  const entry = `platform-${name}`
-  const ca = found.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(found.ca).toString('base64') }
+  const entry = cluster === undefined ? `platform-${name}` : `platform-${name}-${cluster}`
+  const { server, ca } =
+    cluster === undefined ? managementOf(found) : await clusterEndpoint(io, { ...found, name }, cluster)
   const exec = {
     apiVersion: 'client.authentication.k8s.io/v1',
     command,
-    args: [...first, 'credential', '--context', name],
+    args: [
+      ...first,
+      ...(cluster === undefined ? ['credential'] : ['token', '--cluster', cluster, '--exec-credential']),
+      ...['--context', name],
+    ],
     interactiveMode: 'Never',
     installHint: 'platform is not on the PATH; it is required to authenticate',
   }
-  const namespace = namespaceIn(io) ?? found.namespace
+  // The namespace of the context is one of the management API.
+  const namespace = cluster === undefined ? (namespaceIn(io) ?? found.namespace) : undefined
+  const authority = ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }
   return {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: entry, cluster: { server: `${found.server}/kubernetes/management`, ...ca } }] as Named[],
-    users: [{ name: entry, user: { exec } }] as Named[],
-    contexts: [
-      { name: entry, context: { cluster: entry, user: entry, ...(namespace ? { namespace } : {}) } },
-    ] as Named[],
+    clusters: [{ name: entry, cluster: { server, ...authority } }],
+    users: [{ name: entry, user: { exec } }],
+    contexts: [{ name: entry, context: { cluster: entry, user: entry, ...(namespace ? { namespace } : {}) } }],
     'current-context': entry,
+  }
+}
+
+type Endpoint = { readonly server: string; readonly ca: string | undefined }
+
+const managementOf = ({ server, ca }: Context): Endpoint => ({ server: `${server}/kubernetes/management`, ca })
+
+/** The gateway of the cluster, or this server, which forwards requests to it. */
+async function clusterEndpoint(
+  io: Io,
+  { name: context, server, ca }: Context & { readonly name: string },
+  cluster: string,
+): Promise<Endpoint> {
+  const path = `/kubernetes/cluster/${cluster}`
+  const central = { server: `${server}${path}`, ca }
+  const session = await openSession(withoutKey(io), { context })
+  try {
+    const { object } = await session.resources.get(Cluster, { namespace: '', name: cluster })
+    const { url, caBundle } = (object as ClusterObject).spec?.gateway ?? {}
+    return url ? { server: `${url.replace(/\/$/, '')}${path}`, ca: caBundle } : central
+  } catch (error) {
+    if (!(error instanceof ApiError) || (error.code !== 403 && error.code !== 404)) throw error
+    // Users may have access to a cluster without permission to read its object, and a gateway.yaml has clusters without one.
+    const why = error.code === 403 ? 'you may not read it' : 'it has no Cluster object'
+    io.err(`platform: warning: the kubeconfig for cluster ${cluster} uses ${server}, because ${why}\n`)
+    return central
+  } finally {
+    session.close()
   }
 }
 
 export const kubeconfig = defineCommand({
   words: ['kubeconfig'],
-  what: 'Print a kubeconfig for the current context. It contains no key: kubectl runs platform to get it.',
+  what: 'Print a kubeconfig for the current context or a connected cluster. It contains no key: kubectl runs platform to get it.',
   examples: [
     { what: 'Use it with kubectl', command: 'platform kubeconfig > platform.kubeconfig' },
+    { what: 'For a connected cluster', command: 'platform kubeconfig --cluster prod > prod.kubeconfig' },
     { what: 'Add it to your existing kubeconfig', command: 'platform kubeconfig --merge' },
   ],
   flags: {
     ...contextFlag,
+    cluster: {
+      type: 'text',
+      value: 'CLUSTER',
+      what: 'For this connected cluster, with tokens that are valid for 15 minutes.',
+      check: namespaceProblems,
+    },
     merge: {
       type: 'switch',
       what: 'Merge it into the kubeconfig of kubectl and make it the current context.',
     },
   },
   run: async ({ flags }, io) => {
-    const config = await kubeconfigOf(io, flags.context)
+    const config = await kubeconfigOf(io, flags.context, flags.cluster)
     if (!flags.merge) io.out(writeYaml(config as unknown as Json))
     else {
       const file = kubeconfigPath(io.env)
@@ -77,37 +117,6 @@ export const kubeconfig = defineCommand({
     return 0
   },
 })
-
-/** The file that kubectl writes to. */
-function kubeconfigPath({ KUBECONFIG: files = '', HOME: home }: Io['env']): string {
-  const first = files.split(':').find(Boolean)
-  if (first === undefined && !home) throw new UsageError(['cannot find the kubeconfig: set HOME or KUBECONFIG'])
-  return first ?? `${home}/.kube/config`
-}
-
-/** Keeps comments and other entries. Throws if the file is not a kubeconfig. */
-function merged(bytes: Uint8Array | undefined, file: string, config: Awaited<ReturnType<typeof kubeconfigOf>>): string {
-  if (!bytes?.length) return writeYaml(config as unknown as Json)
-  const document = parseDocument(new TextDecoder().decode(bytes))
-  if (document.errors.length || !isMap(document.contents))
-    throw new Error(`${file} is not a kubeconfig; the file was not changed`)
-  for (const list of ['clusters', 'users', 'contexts'] as const)
-    for (const entry of config[list]) upsert(document, list, entry, file)
-  document.set('current-context', config['current-context'])
-  return document.toString({ lineWidth: 0 })
-}
-
-function upsert(document: Document, list: string, entry: Named, file: string): void {
-  const found = document.get(list)
-  if (found === undefined || found === null) {
-    document.set(list, document.createNode([entry]))
-    return
-  }
-  if (!isSeq(found)) throw new Error(`${file}: ${list} is not a list; the file was not changed`)
-  const at = found.items.findIndex(item => isMap(item) && item.get('name') === entry.name)
-  if (at === -1) found.add(document.createNode(entry))
-  else found.set(at, document.createNode(entry))
-}
 
 export const credential = defineCommand({
   words: ['credential'],

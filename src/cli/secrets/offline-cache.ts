@@ -13,7 +13,9 @@ const digest = (...parts: readonly string[]) => createHash('sha256').update(JSON
 /** The hash does not reveal the key, which has too much entropy to guess. */
 const ownerOf = ({ server, key }: Owner) => digest('copies of', server, key)
 const textOf = (of: CopyId) => JSON.stringify([ownerOf(of), of.server, of.scope, of.secrets])
-const fileOf = (io: Io, of: CopyId) => `${copiesDirectory(io.env, ownerOf(of))}/${digest(textOf(of))}`
+/** Everything that a key keeps on this machine. */
+export const ownerDirectory = (io: Io, owner: Owner) => copiesDirectory(io.env, ownerOf(owner))
+const fileOf = (io: Io, of: CopyId) => `${ownerDirectory(io, of)}/${digest(textOf(of))}`
 
 /** The encryption key, from the keychain or a passphrase. Without either there is no cache: a key file next to it would protect nothing. */
 async function readCacheKey(io: Io, salt: Uint8Array): Promise<Buffer | undefined> {
@@ -104,7 +106,7 @@ export const dropCopy = (io: Io, of: CopyId): Promise<void> => io.files.remove(f
 
 /** Removes all copies of a key, for logout and rotation. */
 export async function dropCopies(io: Io, owner: Owner): Promise<void> {
-  await io.files.removeAll(copiesDirectory(io.env, ownerOf(owner)))
+  await io.files.removeAll(ownerDirectory(io, owner))
   await removeLegacyCopies(io)
 }
 

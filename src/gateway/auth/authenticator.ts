@@ -92,6 +92,7 @@ function principalIn(claims: Claims): Omit<Principal, 'from' | 'generation'> {
       ...(holder.scope ? { scope: holder.scope } : {}),
     },
     keyUid: holder.key,
+    clusterUid: holder.clusterUid,
     jti,
     issued: iat,
     expires: (exp + expiryLeeway) * 1000,

@@ -6,11 +6,15 @@ import { dirname, resolve } from 'node:path'
 import type { Caller, Scope } from '../../api/caller.ts'
 import { ApiError, unauthorized, unavailable } from '../../api/errors.ts'
 import { type Json, type JsonObject, timestamp } from '../../api/object.ts'
-import type { Resources } from '../../api/resources.ts'
+import { pathOf, prefix } from '../../api/paths.ts'
+import type { Resources, Watch } from '../../api/resources.ts'
 import { keySetPath, metadataPath } from '../../auth/tokens/issuer.ts'
 import { connect } from '../../client/connect.ts'
+import { errorOf } from '../../client/response-error.ts'
+import { readWatch } from '../../client/watch-reader.ts'
 import { fileProblem } from '../../host/fs-errors.ts'
 import { AccessKeyActivity } from '../../kinds/access-key-activity.ts'
+import { Cluster } from '../../kinds/cluster.ts'
 import { isKnownScope } from '../../kinds/known-scope.ts'
 import { TokenReview } from '../../kinds/subject-reviews.ts'
 import { openTransport, type Transport } from '../../transport/transport.ts'
@@ -28,6 +32,8 @@ export type Service = {
   /** A review of the gateway's own key. Rejects with the error of the management API. */
   readonly reviewSelf: () => ReturnType<Review>
   readonly report: UsageReporterOptions['send']
+  /** Opens the stream of clusters/<name>/desired. It always begins with the whole state. */
+  readonly watchDesired: (cluster: string, signal: AbortSignal) => Promise<Watch>
   /** Adds the file of the gateway's own key to an error about that key. */
   readonly ofOwnKey: (error: unknown) => unknown
   close(): void
@@ -35,6 +41,7 @@ export type Service = {
 
 type Environment = { readonly env: { readonly [name: string]: string | undefined }; readonly now: () => number }
 
+const wholeState = 'watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
 const maxKeySetBytes = 256 * 1024
 type FetchOptions = { readonly keyFile?: string | undefined; readonly maxBytes?: number }
 
@@ -96,6 +103,16 @@ export function openService(config: GatewayConfig, file: string, environment: En
     report: async uses => {
       const spec = { keys: uses.map(({ uid, time }) => ({ uid, lastActivity: timestamp(time) })) }
       await resources.create(AccessKeyActivity, '', { spec })
+    },
+    async watchDesired(cluster, signal) {
+      const ending = new AbortController()
+      const path = pathOf(Cluster, { name: cluster, subresource: 'desired' })
+      const response = await own.fetch(`${url}${prefix}${path}?${wholeState}`, {
+        headers: { Accept: 'application/json' },
+        signal: AbortSignal.any([signal, ending.signal]),
+      })
+      if (!response.ok) throw await errorOf(response)
+      return readWatch(response.body, { kind: Cluster, from: '', abort: () => ending.abort() })
     },
     ofOwnKey(error) {
       if (!isUnauthorized(error)) return error

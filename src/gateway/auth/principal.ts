@@ -7,6 +7,8 @@ export type Principal = {
   /** With the scope of the token or key. */
   readonly caller: Caller
   readonly keyUid: string
+  /** For a token whose scope is one cluster: the uid of that cluster, if it was known. */
+  readonly clusterUid?: string | undefined
   /** The issuer of the token, or the management API that reviewed the key. */
   readonly from: string
   /** The generation of the issuer's keys, or of the connection to the management API. After a change, the identity is verified again. */

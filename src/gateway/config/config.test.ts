@@ -14,6 +14,7 @@ service: {keyFile: agent.key}
 
 test('a complete file has no problems, standalone and embedded', () => {
   assert.deepEqual(load(whole), [])
+  assert.deepEqual(load(`${whole}clusters: [{name: prod, inCluster: true}]\nagent: {cluster: prod}\n`), [])
   assert.deepEqual(load(`${head}clusters: [{name: prod, inCluster: true}]\n`, false), [])
 })
 
@@ -77,6 +78,17 @@ spaces: [{name: s, project: web, cluster: prd, namespace: a}]
       `${expected} is missing in:\n${messages.join('\n')}`,
     )
   assert.equal(messages.length, 12)
+})
+
+test('an agent belongs to one of the clusters, and only to a standalone gateway', () => {
+  const clusters = 'clusters: [{name: prod, inCluster: true}]\n'
+  const messages = (text: string, alone = true) => load(text, alone).map(({ message }) => message)
+  assert.deepEqual(messages(`${whole}${clusters}agent: {cluster: prd, namespace: A.b}\n`), [
+    'agent.cluster: "prd" is not in clusters; did you mean prod?',
+    'agent.namespace must be the name of a namespace',
+  ])
+  assert.deepEqual(messages(`${whole}${clusters}agent: {}\n`), ['agent.cluster is missing'])
+  assert.match(messages(`${head}${clusters}agent: {cluster: prod}\n`, false).join(), /only for a standalone gateway/)
 })
 
 test('a part of the wrong type does not hide problems of the rest, and is not checked further', () => {

@@ -61,6 +61,9 @@ export function openSetupLoader(file: string, alone: boolean, environment: Envir
   }
 }
 
+/** The setup of a gateway without a file: no targets, and the default timeouts. */
+export const emptySetup = (): Setup => setupOf({}, new Map())
+
 /** The content of a file that is watched for changes. */
 function namedIn({
   clusters = [],

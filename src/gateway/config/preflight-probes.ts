@@ -23,8 +23,9 @@ export type PreflightReport = {
 type ConfigFile = { readonly config: GatewayConfig; readonly file: string }
 type Failure = Error & { readonly cause?: unknown }
 
-const isUnreachable = (error: unknown) => !(error instanceof ApiError) || error.code >= 500 || error.code === 429
-const isUntrusted = ({ cause }: Failure) => isAboutCertificates(String((cause as { code?: string } | undefined)?.code))
+export const isUnreachable = (error: unknown) => !(error instanceof ApiError) || error.code >= 500 || error.code === 429
+export const isUntrusted = ({ cause }: Failure) =>
+  isAboutCertificates(String((cause as { code?: string } | undefined)?.code))
 
 export async function probeIssuer(
   service: Service,

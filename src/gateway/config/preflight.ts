@@ -9,6 +9,7 @@ import { checkServiceFiles, openService } from '../auth/control-plane.ts'
 import { pairOf } from '../certificates.ts'
 import { loadGatewayConfig } from './config.ts'
 import { type LoadedSetup, openSetupLoader } from './load.ts'
+import { probeAgent } from './preflight-agent.ts'
 import {
   type PreflightReport,
   type ProbeOptions,
@@ -30,16 +31,14 @@ export async function checkGateway(file: string, io: Io): Promise<number> {
 }
 
 /** The results of the network checks. */
-async function probeAll(
-  { config, accesses }: LoadedSetup,
-  { file, io }: ProbeOptions,
-  report: PreflightReport,
-): Promise<void> {
+async function probeAll(setup: LoadedSetup, { file, io }: ProbeOptions, report: PreflightReport): Promise<void> {
+  const { config, accesses } = setup
   const service = openService(config, file, io)
   await Promise.all([
     probeIssuer(service, { config, file }, report),
     probeService(service, { config, file }, report),
     probeClusters(accesses, { file, io }, report),
+    probeAgent(setup, service, { file, io }, report),
   ])
   service.close()
 }

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { UsageError } from '../../host/command.ts'
 import { missing, stampOf } from '../../host/follow-files.ts'
 import type { Setup } from '../gateway.ts'
-import type { SetupLoader } from './load.ts'
+import type { LoadedSetup, SetupLoader } from './load.ts'
 import type { Change, Renewal } from './reload-transaction.ts'
 import type { GatewayConfig } from './schema.ts'
 
@@ -23,6 +23,8 @@ export type FollowedSetup = {
   /** The active configuration. */
   readonly config: GatewayConfig
   readonly current: () => Setup
+  /** The access to the clusters of the active configuration. */
+  readonly accesses: () => LoadedSetup['accesses']
   readonly reloads: Reloads
   /** Starts to apply changes. */
   follow(following: Following): void
@@ -156,6 +158,7 @@ export function openSetup(loader: SetupLoader, now: () => number): FollowedSetup
       return loaded.config
     },
     current: () => loaded.setup,
+    accesses: () => loaded.accesses,
     reloads,
     follow(following) {
       used = seen = settled = settledStamps(seen, files)

@@ -2,7 +2,7 @@
 
 import type { Finding } from '../../api/config-shape.ts'
 import { didYouMean } from '../../api/did-you-mean.ts'
-import { isTargetName } from '../../api/names.ts'
+import { dnsLabel, isTargetName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import type { GatewayConfig, ReachedBy } from './schema.ts'
 
@@ -19,7 +19,7 @@ export type PartialConfig = {
 }
 
 export function checkRules(config: PartialConfig): Finding[] {
-  return [...checkServer(config), ...checkTargets(config), ...checkIdentity(config)]
+  return [...checkServer(config), ...checkTargets(config), ...checkIdentity(config), ...checkAgent(config)]
 }
 
 function checkServer({ listen, tls, issuer, service, status, limits }: PartialConfig): Finding[] {
@@ -92,6 +92,20 @@ function checkReached({ kubeconfig, context, inCluster }: ReachedBy, at: At): Fi
   if (Boolean(kubeconfig) === (inCluster === true))
     return [{ at, message: `${where} requires either kubeconfig or inCluster: true` }]
   return context && !kubeconfig ? [{ at, message: `${where}.context requires kubeconfig` }] : []
+}
+
+function checkAgent({ agent, clusters = [] }: PartialConfig): Finding[] {
+  const { cluster, namespace } = agent ?? {}
+  const found: Finding[] = []
+  const names = clusters.map(one => one?.name)
+  if (cluster !== undefined && !names.includes(cluster) && !names.includes(undefined))
+    found.push({
+      at: ['agent', 'cluster'],
+      message: `agent.cluster: "${cluster}" is not in clusters${didYouMean(cluster, names as string[])}`,
+    })
+  if (namespace !== undefined && dnsLabel(namespace).length)
+    found.push({ at: ['agent', 'namespace'], message: 'agent.namespace must be the name of a namespace' })
+  return found
 }
 
 /** Names with the prefix system: belong to the cluster (D33). */

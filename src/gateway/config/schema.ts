@@ -74,6 +74,14 @@ const standalone = {
     },
     ['keyFile'],
   ),
+  agent: struct(
+    'The agent of a cluster. It delivers secrets, and binds the cluster roles of teams.',
+    {
+      cluster: text('Name of an entry in clusters, and of the Cluster in the management API.'),
+      namespace: text('Namespace in the cluster for the objects of the agent itself. Default platform-agent.'),
+    },
+    ['cluster'],
+  ),
   revocations: struct('Behaviour without contact with the revocation feed.', {
     serveWithout: integer('Seconds to keep serving; then the gateway rejects every request. Default 900.', {
       minimum: 120,

@@ -1,7 +1,9 @@
 // Defines the backend of a cluster and its errors. Every error names the hop that failed.
 
 import { ApiError } from '../../api/errors.ts'
+import type { Request } from '../../serving/exchange.ts'
 import type { Upstream } from '../../transport/upstream.ts'
+import type { Principal } from '../auth/principal.ts'
 import type { ConnectHttp2 } from './http2-connect.ts'
 
 export type Backend = {
@@ -15,6 +17,19 @@ export type Backend = {
   refuse(): boolean
   /** The reason of a failed request, as text for clients. */
   why(error: Error): string
+  /**
+   * Returns an Authorization header for the caller. Set if the backend is another gateway, which authenticates the caller itself.
+   * The request then has no impersonation headers. Throws ApiError.
+   */
+  readonly identify?: ((who: Identification) => Promise<string>) | undefined
+}
+
+export type Identification = {
+  readonly principal: Principal
+  readonly request: Request
+  readonly isLong: boolean
+  /** Whether the backend has just rejected the header of this caller. */
+  readonly isAgain: boolean
 }
 
 /** The gateway's current credentials for a cluster. */
@@ -28,8 +43,8 @@ export type Ready = {
   readonly retired?: AbortSignal | undefined
 }
 
-/** The backend of a target. `namespace`: of a space. */
-export type Found = { readonly backend: Backend; readonly namespace?: string }
+/** The backend of a target. `namespace`: of a space. `ended`: aborted when open requests to it must end. */
+export type Found = { readonly backend: Backend; readonly namespace?: string; readonly ended?: AbortSignal }
 
 export type Timeouts = {
   /** Milliseconds to connect, and to wait for a response other than a stream. */
@@ -89,12 +104,18 @@ export const tooLate = ({ name }: Backend, milliseconds: number): ApiError =>
     },
   )
 
-export const refusedUs = ({ name }: Backend): ApiError =>
+export const refusedUs = ({ name, identify }: Backend): ApiError =>
   new ApiError(
     502,
     'BadGateway',
-    `${name} rejected the credentials of the gateway: ask the operator of the gateway to renew them`,
+    identify
+      ? `${name} rejected the token of this server: its issuer must be this server, and its clock must be right`
+      : `${name} rejected the credentials of the gateway: ask the operator of the gateway to renew them`,
   )
+
+/** A gateway whose URL leads back here would forward a request forever. */
+export const loopDetected = ({ name }: Backend): ApiError =>
+  new ApiError(502, 'BadGateway', `the URL of ${name} leads back to a central route: it must be that of a gateway`)
 
 export const noCredentials = ({ name }: Backend, error: Failure): ApiError =>
   withCause(

@@ -6,6 +6,9 @@ import type { Principal } from '../auth/principal.ts'
 
 export type Prefixes = { readonly userPrefix: string; readonly groupPrefix: string }
 
+/** On requests of a central route, to detect loops. */
+export const centralRouteHeader = 'x-platform-central-route'
+
 /** Hop-by-hop headers, headers that the gateway sets, and other ways to state an identity. */
 const dropped = new Set([
   'authorization',
@@ -33,6 +36,7 @@ const dropped = new Set([
   'x-original-url',
   'x-rewrite-url',
   'x-http-method-override',
+  centralRouteHeader,
 ])
 /**
  * Identity headers of proxies and load balancers: nginx, oauth2-proxy, Authelia, Kong, Envoy, Pomerium, Vouch, Traefik and those of
@@ -114,12 +118,14 @@ export type Outbound = {
   readonly prefixes: Prefixes
   readonly authorization: string | undefined
   readonly auditId: string
+  /** Whether the Authorization header identifies the caller, so that nothing is impersonated. */
+  readonly isIdentified: boolean
 }
 
 /** Adds name, value, name, value. Throws 403 for a name that the cluster would treat as its own. */
 export function requestHeaders(
   headers: string[],
-  { request, principal, prefixes, authorization, auditId }: Outbound,
+  { request, principal, prefixes, authorization, auditId, isIdentified }: Outbound,
 ): void {
   const { rawHeaders, socket } = request
   const named = namedByConnection(request.headers.connection)
@@ -133,7 +139,8 @@ export function requestHeaders(
   }
   headers.push('X-Forwarded-For', socket.remoteAddress ?? '', 'Audit-ID', auditId)
   if (authorization !== undefined) headers.push('Authorization', authorization)
-  for (const one of impersonation(principal, prefixes)) headers.push(one)
+  if (isIdentified) headers.push(centralRouteHeader, '1')
+  else for (const one of impersonation(principal, prefixes)) headers.push(one)
 }
 
 const none: ReadonlySet<string> = new Set()

@@ -30,10 +30,11 @@ async function answerOf(forwarding: Forwarding): Promise<UpstreamResponse | unde
   const { exchange, backend } = forwarding
   const isRepeatable = exchange.method === 'GET' && !hasBody(exchange.request)
   let isFresh = false
+  let isAgain = false
   let refusal: Error | undefined
   for (let [attempt, refused] = [0, 0]; ; attempt++) {
     const mayRepeat = isRepeatable && attempt === refused
-    const sent = await send(forwarding, { isFresh, isAlone: refused === maxRefused }).catch(error => {
+    const sent = await send(forwarding, { isFresh, isAlone: refused === maxRefused, isAgain }).catch(error => {
       if (!(error instanceof UpstreamError)) throw error
       isFresh = error.isStale
       if (error.isRefused && isRepeatable && refused < maxRefused) {
@@ -49,7 +50,10 @@ async function answerOf(forwarding: Forwarding): Promise<UpstreamResponse | unde
     const { status } = sent
     if (status === 401) {
       sent.drop()
-      if (backend.refuse() && mayRepeat) continue
+      if ((backend.refuse() || (backend.identify && !isAgain)) && mayRepeat) {
+        isAgain = true
+        continue
+      }
       throw refusedUs(backend)
     }
     if (status >= 300 && status < 400 && status !== 304) {
@@ -60,11 +64,14 @@ async function answerOf(forwarding: Forwarding): Promise<UpstreamResponse | unde
   }
 }
 
-/** `isAlone`: not on a shared connection. */
-type Sending = { readonly isFresh: boolean; readonly isAlone: boolean }
+/** `isAlone`: not on a shared connection. `isAgain`: after the backend rejected the credentials. */
+type Sending = { readonly isFresh: boolean; readonly isAlone: boolean; readonly isAgain: boolean }
 
-async function send(forwarding: Forwarding, { isFresh, isAlone }: Sending): Promise<UpstreamResponse | 'gone'> {
-  const ready = await readyOf(forwarding)
+async function send(
+  forwarding: Forwarding,
+  { isFresh, isAlone, isAgain }: Sending,
+): Promise<UpstreamResponse | 'gone'> {
+  const ready = await readyOf(forwarding, isAgain)
   const { exchange, route } = forwarding
   if (exchange.closed) return 'gone'
   const mayShare = route.isLong && !isAlone && exchange.request.method === 'GET' && !hasBody(exchange.request)

@@ -2,7 +2,7 @@
 
 import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
 import { PassThrough, type Readable } from 'node:stream'
-import { badRequest } from '../../api/errors.ts'
+import { ApiError, badRequest } from '../../api/errors.ts'
 import type { Exchange, Request } from '../../serving/exchange.ts'
 import type { UpstreamRequest } from '../../transport/upstream.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -24,10 +24,14 @@ export type Forwarding = {
 }
 
 /** The gateway's current credentials for the cluster. Throws 502 if it has none. */
-export async function readyOf({ backend }: Forwarding): Promise<Ready> {
+export async function readyOf({ backend, principal, exchange, route }: Forwarding, isAgain = false): Promise<Ready> {
   try {
-    return await backend.now()
+    const ready = await backend.now()
+    if (!backend.identify) return ready
+    const who = { principal, request: exchange.request, isLong: route.isLong, isAgain }
+    return { ...ready, authorization: await backend.identify(who) }
   } catch (error) {
+    if (error instanceof ApiError) throw error
     throw noCredentials(backend, error as Error)
   }
 }
@@ -35,7 +39,8 @@ export async function readyOf({ backend }: Forwarding): Promise<Ready> {
 function headersOf({ exchange, principal, prefixes, backend }: Forwarding, { authorization }: Ready): string[] {
   const { request, auditId } = exchange
   const headers = ['Host', addressOf(backend.server).host]
-  requestHeaders(headers, { request, principal, prefixes, authorization, auditId })
+  const isIdentified = backend.identify !== undefined
+  requestHeaders(headers, { request, principal, prefixes, authorization, auditId, isIdentified })
   return headers
 }
 

@@ -1,6 +1,6 @@
 // Classifies "not found" errors: a missing object, or a server that does not serve the API.
 
-import { ApiError } from '../../api/errors.ts'
+import { ApiError, isNotFound } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 
 export class MissingApiError extends ApiError {
@@ -10,10 +10,6 @@ export class MissingApiError extends ApiError {
     this.side = side
   }
 }
-
-/** Only a Status from the API server counts. A bare 404 may come from a proxy and proves nothing. */
-export const isNotFound = (error: unknown): error is ApiError =>
-  error instanceof ApiError && error.code === 404 && error.status.reason === 'NotFound'
 
 export const isForbidden = (error: unknown): error is ApiError => error instanceof ApiError && error.code === 403
 

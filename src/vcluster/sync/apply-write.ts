@@ -1,12 +1,11 @@
 // Applies one write of a plan and classifies its errors.
 
 import { canonical } from '../../api/codec.ts'
-import { ApiError } from '../../api/errors.ts'
+import { ApiError, isNotFound } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, Ref } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import type { ReferencedObject } from '../patch/reference.ts'
-import { isNotFound } from './api-errors.ts'
 import type { SyncFailure } from './condition.ts'
 import type { SyncedObject } from './kinds.ts'
 import type { Write } from './plan.ts'

@@ -1,10 +1,9 @@
 // Discovers the addresses of the host's API server and the owner for synced objects.
 
 import { isIP } from 'node:net'
-import { ApiError } from '../../api/errors.ts'
+import { ApiError, isNotFound } from '../../api/errors.ts'
 import type { OwnerReference, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { isNotFound } from './api-errors.ts'
 import { Endpoints, type EndpointsObject, Service } from './kinds.ts'
 
 export type HostDiscoveryOptions = {

@@ -1,6 +1,7 @@
 // Syncs objects that patches reference: from the virtual cluster to the host, or as an import from the host if that is
 // allowed (SPEC §2.10).
 
+import { isNotFound } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { JsonObject, OwnerReference, Ref } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
@@ -8,7 +9,7 @@ import { defaultKeyPolicy, type KeyPolicy } from '../config/metadata-keys.ts'
 import { groupKindOf, isSyncedByCluster, showKind } from '../config/reference-kinds.ts'
 import { importDenied, isListedByName, neverSyncedTypes } from '../patch/import-policy.ts'
 import { type ReferencedObject, showReferenced } from '../patch/reference.ts'
-import { isForbidden, isNotFound } from './api-errors.ts'
+import { isForbidden } from './api-errors.ts'
 import { SyncFailureError } from './condition.ts'
 import { contentOf, type DataObject, writeCopy } from './copy-object.ts'
 import type { Vcluster } from './host-ref.ts'

@@ -1,11 +1,11 @@
 // Informer cache that also returns our own writes until the watch delivers them.
 
+import { isNotFound } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { startInformer } from '../../reconcile/informer.ts'
-import { isNotFound } from './api-errors.ts'
-import { scopedTo } from './scoped-client.ts'
+import { scopedTo } from '../../reconcile/scoped-client.ts'
 
 export type CacheOptions<T extends Resource> = {
   readonly resources: Resources

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { ApiError } from '../../api/errors.ts'
+import { ApiError } from '../api/errors.ts'
 import { startShardedQueue } from './sharded-queue.ts'
 
 test('resetBackoff clears the delay of earlier failures', { timeout: 120_000 }, async () => {

@@ -1,10 +1,9 @@
-// Leader election with a Lease on the host, so that only one of several syncers works.
+// Leader election with a Lease, so that only one of several instances works.
 
-import { ApiError } from '../../api/errors.ts'
-import type { Json, Ref, Resource } from '../../api/object.ts'
-import type { Resources } from '../../api/resources.ts'
-import { isNotFound } from './api-errors.ts'
-import { Lease } from './kinds.ts'
+import { ApiError, isNotFound } from '../api/errors.ts'
+import type { Json, Ref, Resource } from '../api/object.ts'
+import type { Resources } from '../api/resources.ts'
+import { Lease } from './kubernetes-kinds.ts'
 
 export type LeaseOptions = {
   readonly resources: Resources
@@ -97,7 +96,7 @@ export async function holdLease(options: LeaseOptions, signal: AbortSignal): Pro
         return undefined
       })
       // A request may hang for longer than the lease is valid, so give up at the deadline.
-      const late = wait(renewed + renewDeadline - requested, ending.signal).then(() => undefined)
+      const late = wait(Math.max(0, renewed + renewDeadline - requested), ending.signal).then(() => undefined)
       const mine = await Promise.race([renewing, late])
       if (mine) renewed = requested
       if (mine === false || ticks() - renewed >= renewDeadline) stop()

@@ -1,8 +1,8 @@
 // Work queue with several shards. A name always uses the same shard, so it never runs concurrently and a slow one delays few
 // others. Failures back off exponentially with jitter.
 
-import { ApiError } from '../../api/errors.ts'
-import { startLoop } from '../../reconcile/work-queue.ts'
+import { ApiError } from '../api/errors.ts'
+import { startLoop } from './work-queue.ts'
 
 export type ShardedQueueOptions = {
   readonly shards: number
@@ -11,6 +11,8 @@ export type ShardedQueueOptions = {
   readonly failed: (name: string, error: unknown, attempts: number) => void
   /** From 0 to 1. */
   readonly random: () => number
+  /** The longest back-off in milliseconds. Default: a minute. */
+  readonly maxDelay?: number
 }
 
 export interface ShardedQueue {
@@ -26,11 +28,11 @@ export interface ShardedQueue {
 }
 
 const minDelay = 100
-const maxDelay = 60_000
 /** Upper limit for Retry-After. */
 const maxRetryAfter = 300_000
 
-export function startShardedQueue({ shards, work, failed, random }: ShardedQueueOptions): ShardedQueue {
+export function startShardedQueue(options: ShardedQueueOptions): ShardedQueue {
+  const { shards, work, failed, random, maxDelay = 60_000 } = options
   const failing = new Map<string, { attempts: number; error: unknown }>()
   const pending = new Set<string>()
   const reconcile = async (name: string): Promise<number | undefined> => {

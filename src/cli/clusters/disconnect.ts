@@ -1,0 +1,113 @@
+// `platform disconnect cluster`: removes the agent and everything it created, its keys, and the Cluster object (D68).
+
+import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
+import { defineCommand, SeveralErrors } from '../../host/command.ts'
+import { Cluster } from '../../kinds/cluster.ts'
+import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
+import { confirm } from '../confirm.ts'
+import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
+import { openSession, type Session } from '../session.ts'
+import { agentKeys } from './agent-key.ts'
+import { findCluster } from './cluster-object.ts'
+import { kubeFlags, openKube, type Remnant, remnantsOf, removeAll } from './kube-cluster.ts'
+import { clusterLabel, clusterUidLabel } from './manifests.ts'
+
+export const disconnectCluster = defineCommand({
+  words: ['disconnect', 'cluster'],
+  what: 'Disconnect a cluster: remove its agent, everything that the agent created there, its keys, and the Cluster object.',
+  asksBefore: 'deletes anything',
+  examples: [
+    { what: 'Remove everything', command: 'platform disconnect cluster prod --context prod-admin' },
+    { what: 'The cluster does not exist any more', command: 'platform disconnect cluster prod --keep-cluster --yes' },
+  ],
+  flags: {
+    ...kubeFlags,
+    'keep-cluster': {
+      type: 'switch',
+      what: 'Change nothing in the cluster, for example because it is unreachable.',
+    },
+    ...dryRunFlag,
+    ...yesFlag,
+  },
+  positionals: [{ name: 'NAME', what: 'name of the cluster' }],
+  run: async ({ flags, words: [name = ''] }, io) => {
+    const dryRun = isDryRun(flags)
+    const session = await openSession(io, { context: io.env['PLATFORM_CONTEXT'] || undefined })
+    const kube = flags['keep-cluster'] ? undefined : await openKube(io, flags)
+    try {
+      const cluster = await findCluster(session, name)
+      const uid = cluster?.metadata.uid
+      // Before any change, so that an unreachable cluster changes nothing.
+      const remnants = kube ? await remnantsOf(kube.resources, { name, uid }).catch(unreachable(name)) : []
+      const keys = (await agentKeys(session, name)).map(key => key.metadata.name ?? '')
+      if (!cluster && keys.length === 0 && remnants.length === 0)
+        throw new ApiError(404, 'NotFound', `cluster ${name} is not connected: platform list clusters`)
+      const there = kube ? ` and ${remnants.length} objects in ${kube.server}` : ''
+      const what = `Delete cluster/${name} and ${keys.length} access keys of its agent on ${session.server}${there}?`
+      await confirm(io, what, flags.yes || dryRun)
+      const report = (line: string) => io.out(`${line}${dryRunNote(flags)}\n`)
+      const remove = remover(session, { dryRun, report })
+      const failures: unknown[] = []
+      // Without its keys, the agent restores nothing that is deleted here.
+      for (const key of keys) failures.push(...(await remove(OwnedAccessKey, key, 'accesskey')))
+      if (kube) failures.push(...(await removeAll(kube.resources, remnants, { dryRun, report })))
+      if (kube && !dryRun) failures.push(...(await removeLate(kube.resources, remnants, { name, uid, report })))
+      // The Cluster stays if something is left, because its uid finds what the agent created.
+      if (failures.length) throw new SeveralErrors(failures)
+      if (cluster) failures.push(...(await remove(Cluster, name, 'cluster')))
+      if (failures.length) throw new SeveralErrors(failures)
+      if (!kube) io.err(keptText(name, uid))
+      return 0
+    } finally {
+      session.close()
+      kube?.close()
+    }
+  },
+})
+
+type Reporting = { readonly dryRun: boolean; readonly report: (line: string) => void }
+
+/** Deletes an object of this server. Returns the failure, if any. */
+const remover =
+  ({ resources }: Session, { dryRun, report }: Reporting) =>
+  async (kind: Kind, name: string, word: string): Promise<unknown[]> => {
+    try {
+      const answer = await resources.delete(kind, { namespace: '', name }, { dryRun })
+      report(`${word}/${name} ${'document' in answer ? 'is being deleted' : 'deleted'}`)
+      return []
+    } catch (error) {
+      return error instanceof ApiError && error.code === 404 ? [] : [error]
+    }
+  }
+
+/** The agent may have created something between the list and the deletion of its key and its pod. */
+async function removeLate(
+  resources: Session['resources'],
+  before: readonly Remnant[],
+  { name, uid, report }: Pick<Reporting, 'report'> & { readonly name: string; readonly uid: string | undefined },
+): Promise<unknown[]> {
+  const known = new Set(before.map(one => one.uid))
+  const late = (await remnantsOf(resources, { name, uid })).filter(one => !known.has(one.uid))
+  return removeAll(resources, late, { dryRun: false, report })
+}
+
+const unreachable =
+  (name: string) =>
+  (error: unknown): never => {
+    throw new Error(
+      `cannot list what belongs to cluster ${name}: ${(error as Error).message}; nothing was changed. If the cluster is gone or unreachable, use --keep-cluster`,
+      { cause: error },
+    )
+  }
+
+const keptText = (name: string, uid: string | undefined) =>
+  `Not removed from the cluster: the agent and its permissions (label ${clusterLabel}=${name})${
+    uid === undefined
+      ? ''
+      : `, and the ClusterRoleBindings and Secrets that it created (label ${clusterUidLabel}=${uid})`
+  }.\nTo remove them later:\n  kubectl delete deployments,services,configmaps,secrets,roles,rolebindings,serviceaccounts -A -l ${clusterLabel}=${name}\n  kubectl delete clusterroles,clusterrolebindings,namespaces -l ${clusterLabel}=${name}\n${
+    uid === undefined
+      ? ''
+      : `  kubectl delete clusterrolebindings -l ${clusterUidLabel}=${uid}\n  kubectl delete secrets -A -l ${clusterUidLabel}=${uid}\n`
+  }`

@@ -1,0 +1,123 @@
+// Conditions of clusters, teams and secrets, from the reports of agents (D68).
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { must, type Person, soon, teams } from '../access/people.ts'
+import { type Agent, type ClusterStage, clusters, desiredOf, merge, openClusterStage, projectSecrets } from './stage.ts'
+
+const projects = [{ project: 'shop', namespaces: ['shop'] }]
+const data = { a: 'MQ==' }
+
+describe('conditions of connected clusters', () => {
+  let stage: ClusterStage
+  let agent: Agent
+  let admin: Person
+  before(async () => {
+    stage = await openClusterStage()
+    admin = stage.admin
+    agent = await stage.connect('prod', { projects })
+  })
+  after(() => stage.close())
+
+  type Condition = { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }
+  const condition = async (path: string, type: string): Promise<Condition | undefined> => {
+    const { status = {} } = await must(admin.ask('GET', path))
+    return status.conditions?.find((one: Condition) => one.type === type)
+  }
+  const until = async (path: string, type: string, status: string, reason: string) => {
+    let last: unknown
+    await soon(`${type} of ${path} is ${status} for ${reason}`, async () => {
+      const found = await condition(path, type)
+      last = found
+      return found?.status === status && found.reason === reason
+    }).catch(error => assert.fail(`${error.message}: ${JSON.stringify(last)}`))
+    return (await condition(path, type))?.message ?? ''
+  }
+  /** The version up to which the agent has seen everything. */
+  const seen = async (): Promise<string> => {
+    for await (const { type, object } of agent.watch(desiredOf('prod')))
+      if (type === 'BOOKMARK') return object.metadata.resourceVersion
+    return assert.fail('no bookmark')
+  }
+  const report = async (problems: readonly object[] = []) =>
+    must(
+      agent.ask(
+        'PATCH',
+        `${clusters}/prod/status`,
+        { status: { lastContact: new Date().toISOString(), desiredVersion: await seen(), problems } },
+        merge,
+      ),
+    )
+
+  test('a cluster is ready while its agent reports without problems', async () => {
+    await until(`${clusters}/prod`, 'Ready', 'Unknown', 'NeverConnected')
+    await report()
+    await until(`${clusters}/prod`, 'Ready', 'True', 'Ready')
+    await report([{ team: 'x', clusterRole: 'view', uid: 'u', reason: 'RoleNotFound', message: 'no role' }])
+    assert.match(await until(`${clusters}/prod`, 'Ready', 'False', 'RoleNotFound'), /1 problem.*no role/)
+    await report()
+    await until(`${clusters}/prod`, 'Ready', 'True', 'Ready')
+    const silent = { status: { lastContact: '2020-01-01T00:00:00Z' } }
+    await must(agent.ask('PATCH', `${clusters}/prod/status`, silent, merge))
+    await until(`${clusters}/prod`, 'Ready', 'False', 'AgentSilent')
+  })
+
+  test('agents cannot write the conditions of the server', async () => {
+    const conditions = [{ type: 'Ready', status: 'True', reason: 'Forged' }]
+    await must(agent.ask('PATCH', `${clusters}/prod/status`, { status: { conditions } }, merge))
+    assert.notEqual((await condition(`${clusters}/prod`, 'Ready'))?.reason, 'Forged')
+  })
+
+  test('a secret is delivered when the agent has applied its last change', async () => {
+    const path = `${projectSecrets('shop')}/db`
+    const deliver = [{ clusters: { names: ['prod'] } }]
+    const { metadata, status } = await must(
+      admin.ask('POST', projectSecrets('shop'), { metadata: { name: 'db' }, spec: { data, deliver } }),
+    )
+    assert.equal(status.conditions.find((one: Condition) => one.type === 'Delivered').reason, 'Pending')
+    await report()
+    await until(path, 'Delivered', 'True', 'Delivered')
+    const place = { secret: 'p-shop/db', uid: metadata.uid, namespace: 'shop', name: 'db' }
+    await report([{ ...place, reason: 'SecretExists', message: 'somebody else created it' }])
+    assert.match(await until(path, 'Delivered', 'False', 'SecretExists'), /prod: shop\/db: somebody else created it/)
+    await report()
+    await until(path, 'Delivered', 'True', 'Delivered')
+    await must(admin.ask('PATCH', path, { spec: { data: { a: 'Mg==' } } }, merge))
+    await until(path, 'Delivered', 'Unknown', 'Pending')
+    await report()
+    await until(path, 'Delivered', 'True', 'Delivered')
+    await must(admin.ask('PATCH', path, { spec: { deliver: null } }, merge))
+    await soon('the condition is gone', async () => (await condition(path, 'Delivered')) === undefined)
+  })
+
+  test('a secret that is not sent says why', async () => {
+    const deliverTo = (name: string, more: object) =>
+      must(
+        admin.ask('POST', projectSecrets('shop'), {
+          metadata: { name },
+          spec: { data, deliver: [{ clusters: { names: ['prod'] }, ...more }] },
+        }),
+      )
+    await deliverTo('nowhere', { namespaces: ['other'] })
+    await until(`${projectSecrets('shop')}/nowhere`, 'Delivered', 'False', 'NoNamespace')
+    await deliverTo('unknown', { clusters: { names: ['missing'] } })
+    await until(`${projectSecrets('shop')}/unknown`, 'Delivered', 'False', 'NoCluster')
+    await stage.connect('missing', { projects, disabled: true })
+    await until(`${projectSecrets('shop')}/unknown`, 'Delivered', 'False', 'ClusterDisabled')
+    const { metadata } = await must(admin.ask('GET', `${projectSecrets('shop')}/unknown`))
+    assert.match(metadata.annotations['platform.sh/cluster-uids'], /"missing"/)
+  })
+
+  test('a team says which of its roles are not bound', async () => {
+    const { metadata } = await must(
+      admin.ask('POST', teams, {
+        metadata: { name: 'web' },
+        spec: { clusterRoles: [{ name: 'view', clusters: { names: ['prod'] } }] },
+      }),
+    )
+    await report([{ team: 'web', uid: metadata.uid, clusterRole: 'view', reason: 'RoleNotFound', message: 'missing' }])
+    assert.match(await until(`${teams}/web`, 'ClusterRolesBound', 'False', 'RoleNotFound'), /prod: view: missing/)
+    await report()
+    await until(`${teams}/web`, 'ClusterRolesBound', 'True', 'Bound')
+  })
+})
