@@ -85,7 +85,9 @@ function rolesOf(team: TeamRecord | undefined, all: readonly SelectableCluster[]
   return (team?.remoteRoles ?? []).flatMap(({ role, clusters }) => {
     const found = all.filter(one => selects(clusters, one, team?.clusterUids ?? {}))
     const known = new Set(found.map(({ name }) => name))
-    const others = (clusters.names ?? []).filter(name => !known.has(name))
+    // A name with a uid means a cluster that is gone.
+    const isFree = (name: string) => !known.has(name) && !Object.hasOwn(team?.clusterUids ?? {}, name)
+    const others = (clusters.names ?? []).filter(isFree)
     return [
       ...found.map(({ name: cluster, uid }) => ({ cluster, role, uid })),
       ...others.map(cluster => ({ cluster, role })),

@@ -154,6 +154,35 @@ describe('power over connected clusters:', () => {
     await must(change(admin, own, { spec: { disabled: false } }))
   })
 
+  test('a label that gives a second team a role of the cluster needs bind, too', async () => {
+    const { admin } = stage
+    const team = (name: string, role: string, selected: object) =>
+      must(
+        admin.ask('POST', teams, { metadata: { name }, spec: { clusterRoles: [{ name: role, clusters: selected }] } }),
+      )
+    const lab = await stage.connect('lab', {})
+    await team('first', 'owner', { names: ['lab'] })
+    await team('second', 'owner', { selector: { matchLabels: { tier: 'lab' } } })
+    await untilItems(lab, 'role/first/owner')
+    await refused(change(eve, `${clusters}/lab`, { metadata: { labels: { tier: 'lab' } } }), 403, /lab:owner/)
+  })
+
+  test('a role in a cluster that is gone is not a role in the next one of its name', async () => {
+    const { admin } = stage
+    const spec = (users: readonly string[]) => ({
+      users,
+      clusterRoles: [{ name: 'edit', clusters: { names: ['again'] } }],
+    })
+    await stage.connect('again')
+    await must(admin.ask('POST', teams, { metadata: { name: 'before' }, spec: spec(['eve']) }))
+    await must(admin.ask('DELETE', `${clusters}/again`))
+    const again = await stage.connect('again')
+    await must(admin.ask('POST', teams, { metadata: { name: 'after' }, spec: spec([]) }))
+    await untilItems(again, 'role/after/edit')
+    await refused(change(eve, `${teams}/after`, { spec: { users: ['eve'] } }), 403, /again:edit/)
+    await must(change(eve, `${teams}/before`, { spec: { users: ['eve', 'bob'] } }))
+  })
+
   test('a cluster that is created again under its name gets nothing that was meant for the old one', async () => {
     const old = await stage.connect('old', { projects })
     await must(
@@ -181,6 +210,8 @@ describe('power over connected clusters:', () => {
     await refused(change(dev, `${clusters}/dev`, { metadata: { labels: { tier: 'prod' } } }), 403)
     await refused(change(dev, `${clusters}/prod/status`, { status: { agentVersion: '1' } }), 403)
     await refused(dev.ask('POST', keys, { spec: { subject: dev.name } }), 403)
+    // Nobody would revoke the token after the cluster was deleted.
+    await refused(dev.ask('POST', `${ours}/directclusterendpointtokens`, { spec: { ttl: 60 } }), 403, /agent/)
     await must(change(dev, `${clusters}/dev/status`, { status: { agentVersion: '1', kubernetesVersion: 'v1.34.0' } }))
     const all = { spec: { disabled: true }, metadata: { labels: { a: 'b' } }, status: {} }
     await must(change(dev, `${clusters}/dev/status`, all))

@@ -6,10 +6,13 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { Kind } from '../../src/api/kind.ts'
 import type { Json, Ref } from '../../src/api/object.ts'
+import { Cluster } from '../../src/kinds/cluster.ts'
 import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../src/kinds/project-secret.ts'
 import { ClusterRole, ClusterRoleBinding } from '../../src/kinds/rbac.ts'
+import { Team } from '../../src/kinds/team.ts'
 import { TokenRevocation } from '../../src/kinds/token-revocation.ts'
+import { checkDesired } from '../prove/escalation/check-clusters.ts'
 import { checkWholeBound } from '../prove/escalation/check-permissions.ts'
 import { requestOf } from '../prove/escalation/encode.ts'
 import type { Stage } from '../prove/escalation/generator-context.ts'
@@ -19,6 +22,7 @@ import { runEscalation } from '../prove/escalation/run.ts'
 import { openChance } from '../prove/escalation/seeded-choices.ts'
 import { signIn } from '../prove/escalation/sign-in-steps.ts'
 import { type Before, families, type Outcome, type Step } from '../prove/escalation/step.ts'
+import { noBits } from '../prove/escalation/universe.ts'
 import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 
 // Always the same: `npm run prove` takes other seeds, and a change is not refused for what it did not touch.
@@ -277,6 +281,49 @@ describe('a check fails when', () => {
       assert.equal(prover.credentials.of(secret), undefined)
       assert.equal(prover.server.decide(secret), undefined, 'the server suspended the sign-in')
     }
+  })
+
+  test('a connected cluster gets more than the model allows, or because of somebody who may not send it', async () => {
+    const projects = [{ project: 'shop', namespaces: ['shop'] }]
+    await make(kinds.Cluster, '', 'c0', { spec: { projects } })
+    await make(kinds.Team, '', 'red', {})
+    const clusters = { names: ['c0'] }
+    const deliver = [{ clusters }]
+    await make(kinds.ProjectSecret, 'p-shop', 's2', { spec: { data: prover.canaries.make(), deliver } })
+    const { flows, graces } = prover
+    assert.equal([...flows.values()].filter(({ uid, namespace }) => uid && namespace === 'shop').length, 1)
+    await checkDesired(prover, false)
+    prover.flows = new Map()
+    await assert.rejects(checkDesired(prover, false), isBroken('delivery'))
+    prover.flows = flows
+    const { bitsOf } = prover.rights
+    prover.rights.bitsOf = () => noBits()
+    await assert.rejects(checkDesired(prover, false), isBroken('delivery'))
+    prover.rights.bitsOf = bitsOf
+    graces.clear()
+    const { opened } = prover.server.apiServer
+    const written = { known: { allowed: true }, cause: 'request', outcome: { accepted: true } } as const
+    const write = (kind: Kind, ref: Ref, spec: object) => async () => {
+      const { object } = await opened.get(kind, ref)
+      await opened.update(kind, ref, { ...object, spec: { ...object.spec, ...spec } } as unknown as Json)
+    }
+    const at = (kind: KindInfo, namespace: string, name: string) =>
+      ({ kind, namespace, name, method: 'merge' }) as const
+    await breaks('delivery', {
+      ...written,
+      step: at(kinds.Team, '', 'red'),
+      tamper: write(Team, { namespace: '', name: 'red' }, { clusterRoles: [{ name: 'view', clusters }] }),
+    })
+    await breaks('delivery', {
+      ...written,
+      step: at(kinds.ProjectSecret, 'p-shop', 's1'),
+      tamper: write(ProjectSecret, { namespace: 'p-shop', name: 's1' }, { deliver }),
+    })
+    await breaks('delivery', {
+      ...written,
+      step: at(kinds.Cluster, '', 'c0'),
+      tamper: write(Cluster, { namespace: '', name: 'c0' }, { gateway: { url: 'https://eve.test' } }),
+    })
   })
 
   test('a scoped key shares an object', async () => {

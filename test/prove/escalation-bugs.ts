@@ -114,6 +114,79 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     ),
   ],
   'D67: rotate an exchanged key': [edit('admission/check-credential.ts', '  checkExchangedKey(write)\n', '')],
+  'D69: deliver without the verb deliver': [
+    edit('admission/cluster-grants.ts', 'of selected(dependencies, grant.clusters, next)) {', 'of []) {'),
+  ],
+  'D69: deliver in the name of any owner': [
+    edit('admission/cluster-grants.ts', 'if (isOwned) checkActsFor(', 'if (false) checkActsFor('),
+  ],
+  'D69: do not ask the owner of a delivery again': [
+    edit('auth/authz/desired-state.ts', 'return authorizer.decide(caller, onCluster).allowed &&', 'return'),
+  ],
+  'D69: deliver to every namespace of a cluster': [
+    edit(
+      'kinds/delivery.ts',
+      'cluster.projects.find(one => one.project === project)?.namespaces ?? []',
+      'cluster.projects.flatMap(one => (project ? (one.namespaces ?? []) : []))',
+    ),
+  ],
+  'D69: give a role of a cluster without bind': [
+    edit('admission/cluster-grants.ts', 'refuseUnbindable(dependencies, check, wanted, () => false)', 'void wanted'),
+  ],
+  'D69: a role of a cluster is one of this API': [
+    edit('kinds/team-cluster-roles.ts', '(clusters === undefined ? [name] : [])', '(clusters === null ? [] : [name])'),
+  ],
+  'D69: join a team without its roles in clusters': [
+    edit('admission/team-escalation.ts', '  checkTeamClusterRoles(dependencies, check, team)\n', ''),
+  ],
+  'D68: a cluster inherits what names it': [
+    edit(
+      'kinds/cluster-selection.ts',
+      '(pinned === undefined || pinned === cluster.uid)',
+      '(pinned === undefined || true)',
+    ),
+  ],
+  'D68: label a cluster without the gate': [
+    edit(
+      'admission/cluster-grants.ts',
+      'flowsTo({ ...before, uid }) :',
+      'flowsTo({ ...before, labels: grant.labels, uid }) :',
+    ),
+  ],
+  'D68: give namespaces to a project without the gate': [
+    edit(
+      'admission/cluster-grants.ts',
+      'flowsTo({ ...before, uid }) :',
+      'flowsTo({ ...before, projects: grant.projects, uid }) :',
+    ),
+  ],
+  'D68: a label gives a role to a second team without the gate': [
+    edit('auth/authz/desired-state.ts', '{team.uid} ', "{''} "),
+  ],
+  'D68: enable a cluster without the gate': [
+    edit(
+      'admission/cluster-grants.ts',
+      'const before = old &&',
+      'if (old?.spec?.["disabled"]) return\n  const before = old &&',
+    ),
+  ],
+  'D68: set a gateway without impersonate': [
+    edit('admission/cluster-grants.ts', '    isOtherGateway &&\n    grant.gateway.url &&', '    false &&'),
+  ],
+  'D68: every agent reads every cluster': [
+    edit(
+      'kinds/cluster.ts',
+      'if (who.username !== agentSubject({ name, uid })) return []',
+      "if (!who.username.startsWith('platform:cluster:')) return []",
+    ),
+    edit('auth/authz/agent-scope.ts', 'clusterOfAgent(username) === name', 'clusterOfAgent(username) !== undefined'),
+  ],
+  'D68: anybody creates keys of agents': [
+    edit('admission/check-credential.ts', 'return false // only administrators connect clusters', 'return true'),
+  ],
+  'D68: keys of agents work for the next cluster of the name': [
+    edit('auth/authn/cluster-index.ts', 'isAgentSubject(subject) && !agents.has(subject)', 'false'),
+  ],
   'E11: drop fields that nobody knows': [
     edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),
   ],

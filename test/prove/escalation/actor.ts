@@ -84,6 +84,7 @@ const pools: { readonly [plural: string]: readonly string[] } = {
   projectsecrets: names.secrets,
   ownedaccesskeys: names.keys,
   users: userObjects,
+  clusters: names.clusters,
   clusterroles: names.clusterRoles,
   clusterrolebindings: names.clusterBindings,
   roles: names.roles,
@@ -98,6 +99,10 @@ export const namespacesOf = (kind: KindInfo): readonly string[] =>
 /** Steps never target generated names and those of mirrors, so that a seed always gives the same run. */
 export const isInPool = ({ kind, name }: Known): boolean => namesOf(kind).includes(name) || name === builtIn
 
+const rebornKinds = new Map<KindInfo, Family>([
+  [kinds.Team, 'team-names'],
+  [kinds.SharedSecret, 'secret-names'],
+  [kinds.Cluster, 'clusters'],
+])
 /** Kinds whose names are still referenced after an object is deleted. */
-export const reborn = (kind: KindInfo): Family | undefined =>
-  kind === kinds.Team ? 'team-names' : kind === kinds.SharedSecret ? 'secret-names' : undefined
+export const reborn = (kind: KindInfo): Family | undefined => rebornKinds.get(kind)

@@ -1,6 +1,7 @@
 // Concurrent work of the administrator: revokes, deletes, recreates, disables and rotates.
 
 import { namesOf, namespacesOf, reborn } from './actor.ts'
+import { clusterSpec, courier, labelsOf } from './cluster-drafts.ts'
 import { draft, keySpec } from './drafts.ts'
 import { bodyOf, visibleOf } from './encode.ts'
 import type { Stage } from './generator-context.ts'
@@ -24,6 +25,7 @@ export function administer(stage: Stage): Step | undefined {
     [3, giveKey],
     [2, removeKey],
     [stage.enabled.has('users') ? 3 : 0, switchUser],
+    [stage.prover.model.of(kinds.Cluster).length ? 8 : 0, editCluster],
   ])(stage)
 }
 
@@ -47,6 +49,7 @@ const known: readonly KindInfo[] = [
   kinds.Role,
   kinds.RoleBinding,
   kinds.User,
+  kinds.Cluster,
 ]
 
 /** Creates an object under an unused name of the pools. */
@@ -142,6 +145,26 @@ function switchUser(stage: Stage): Step | undefined {
     user &&
     stepOf(stage, { ...user, method: 'merge', body: { spec: { disabled: chance.is(0.4) } }, what: 'the disabled flag' })
   )
+}
+
+/** Gives or takes the permission to deliver. */
+function switchCourier(stage: Stage): Step {
+  const name = 'courier'
+  const at = { kind: kinds.ClusterRoleBinding, name }
+  if (stage.prover.model.get(at.kind, '', name)) return stepOf(stage, { ...at, method: 'delete', what: 'deletion' })
+  const body = { metadata: { name }, ...courier(stage.chance.pick(stage.attackers)) }
+  return stepOf(stage, { ...at, method: 'create', body, what: 'creation' })
+}
+
+/** Changes a cluster, or deletes it, so that its name means another one later. */
+function editCluster(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const cluster = chance.any(inPool(prover.model.of(kinds.Cluster)))
+  if (!cluster) return undefined
+  if (chance.is(0.3)) return stepOf(stage, { ...cluster, method: 'delete', what: 'deletion' })
+  if (chance.is(0.25)) return switchCourier(stage)
+  const body = { metadata: { labels: labelsOf(stage) }, spec: clusterSpec(stage) }
+  return stepOf(stage, { ...cluster, method: 'merge', body, what: 'a cluster' })
 }
 
 /** The User of an attacker, without which no key of theirs works. */

@@ -2,6 +2,7 @@
 
 import { type Actor, isBounded, isInPool, stepOf, tagged } from './actor.ts'
 import { keyOfSignIn, typos } from './aspects/keys.ts'
+import { agentKey } from './cluster-drafts.ts'
 import { keySpec, scope } from './drafts.ts'
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
@@ -53,10 +54,16 @@ export function makeKey(stage: Stage, actor: Actor): Step | undefined {
   const isTypo = enabled.has('typos') && chance.is(0.3)
   // Otherwise the short life of its own credential would be the reason of a refusal.
   const life = actor.credential?.isMachine ? { ttl: 60 } : {}
-  const plain = { metadata: { name }, spec: { ...(chance.is(0.5) ? keySpec(stage) : {}), ...life } }
+  const cluster = chance.is(0.2) ? chance.any(prover.model.of(kinds.Cluster)) : undefined
+  const whose = cluster ? agentKey(cluster) : chance.is(0.5) ? keySpec(stage) : {}
+  const plain = { metadata: { name }, spec: { ...whose, ...life } }
   const isClaim = !isTypo && enabled.has('sessions') && chance.is(0.15)
   const body = isTypo ? chance.pick(typos)(plain) : isClaim ? keyOfSignIn(stage)(plain) : plain
-  const danger = actor.as ? 'impersonation' : dangerOfKey(actor, isTypo, isClaim)
+  const danger = actor.as
+    ? 'impersonation'
+    : cluster && !isTypo && !isClaim
+      ? 'clusters'
+      : dangerOfKey(actor, isTypo, isClaim)
   const at = { kind: kinds.OwnedAccessKey, name }
   return stepOf(stage, actor, { ...at, method: 'create', body, what: 'creation', ...tagged(actor, danger) })
 }

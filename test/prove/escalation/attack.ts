@@ -12,6 +12,7 @@ import {
   stepOf,
   tagged,
 } from './actor.ts'
+import { reportAsAgent } from './attack-clusters.ts'
 import { makeKey, mint, rotate } from './attack-keys.ts'
 import { read } from './attack-reads.ts'
 import { link, touchSession } from './attack-sign-in.ts'
@@ -24,7 +25,7 @@ import type { Method, Step } from './step.ts'
 import { atoms, hasBit, noBits } from './universe.ts'
 
 export function attack(stage: Stage): Step | undefined {
-  const { chance, enabled } = stage
+  const { chance, enabled, prover } = stage
   const actor = chooseActor(stage)
   if (!actor) return undefined
   const make = chance.weighted<(stage: Stage, actor: Actor) => Step | undefined>([
@@ -36,6 +37,7 @@ export function attack(stage: Stage): Step | undefined {
     [9, makeKey],
     [enabled.has('token-overlap') ? 6 : 1, mint],
     [11, read],
+    [prover.model.of(kinds.Cluster).length ? 5 : 0, reportAsAgent],
     [enabled.has('users') ? 7 : 0, link],
     [enabled.has('sessions') || enabled.has('machines') ? 6 : 0, touchSession],
   ])

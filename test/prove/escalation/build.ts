@@ -1,9 +1,11 @@
 // Builds a new world: users with few permissions, objects with shared names, and the prerequisites of each chosen attack.
 
+import { clusterGift } from './build-clusters.ts'
+import { bind, type Gift, hand, make, rule } from './build-objects.ts'
 import { accessEntry, draft, groupSubject, owner, scope, smallRule, subject, userSubject } from './drafts.ts'
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
-import { type KindInfo, kinds, type Obj, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
+import { kinds, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
 import { exchange, issue, openAccounts, signIn } from './sign-in-steps.ts'
 import type { Family } from './step.ts'
 import { administrator, names, userObject } from './universe.ts'
@@ -18,37 +20,6 @@ export async function buildWorld(stage: Stage): Promise<void> {
   for (const [index, user] of stage.attackers.entries()) await equip(stage, user, index)
   await buildStrangers(stage)
 }
-
-async function make(
-  stage: Stage,
-  kind: KindInfo,
-  namespace: string,
-  name: string,
-  body: Partial<Obj>,
-): Promise<string> {
-  const { prover } = stage
-  const metadata = { name, ...(namespace ? { namespace } : {}), ...body.metadata }
-  const { shown, answer, accepted } = await prover.perform({
-    actor: 'admin',
-    secret: prover.server.adminKey,
-    kind,
-    namespace,
-    name,
-    sub: '',
-    method: 'create',
-    dryRun: false,
-    body: { ...body, metadata },
-    what: 'creation',
-  })
-  if (!accepted) throw new Error(`the world could not be built: ${kind.kind} ${name}: ${answer.text}`)
-  return shown ?? ''
-}
-
-const bind = (stage: Stage, name: string, role: string, subjects: Obj['subjects']) =>
-  make(stage, kinds.ClusterRoleBinding, '', name, {
-    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role },
-    subjects: subjects ?? [],
-  })
 
 async function buildRoles(stage: Stage): Promise<void> {
   const { chance } = stage
@@ -115,17 +86,6 @@ async function buildStrangers(stage: Stage): Promise<void> {
   if (team) await make(stage, kinds.OwnedAccessKey, '', 'k8', { spec: { team: team.name } })
 }
 
-/** A key whose secret the attackers know. */
-async function hand(stage: Stage, name: string, spec: Spec): Promise<void> {
-  stage.prover.give(await make(stage, kinds.OwnedAccessKey, '', name, { spec }))
-}
-
-const rule = (verbs: string[], group: string, ...resources: string[]): PolicyRule => ({
-  verbs,
-  apiGroups: [group],
-  resources,
-})
-
 /** A credential, a few permissions, and the prerequisites of this world's attacks. */
 async function equip(stage: Stage, user: string, index: number): Promise<void> {
   const { chance, prepared } = stage
@@ -140,11 +100,6 @@ async function equip(stage: Stage, user: string, index: number): Promise<void> {
   const confined = has('scoped-sharing') && chance.is(0.7) ? { scope: scope(stage) } : {}
   await hand(stage, `k${index}`, { user, ...life, ...confined })
   for (const danger of prepared) if (index === 0) await gifts[danger]?.objects?.(stage, user)
-}
-
-type Gift = {
-  readonly rules?: (stage: Stage) => PolicyRule[]
-  readonly objects?: (stage: Stage, user: string) => Promise<void>
 }
 
 const write = ({ chance }: Stage) => ['get', chance.pick(['patch', 'update'])]
@@ -279,6 +234,7 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       if (isFree && chance.is(0.6)) await hand(stage, 'k4', { user: 'bot:job' })
     },
   },
+  clusters: clusterGift,
   'secret-names': {
     rules: () => [rule(replace, ours, 'sharedsecrets')],
     objects: async stage => {

@@ -36,7 +36,7 @@ function checkFollower(prover: Prover, { before, step }: Outcome, ref: SourceRef
     )
 }
 
-const readOf = (resource: string, namespace: string, name: string, sub = ''): Atom => ({
+export const readOf = (resource: string, namespace: string, name: string, sub = ''): Atom => ({
   verb: 'get',
   group: 'management.platform.sh',
   resource,
@@ -47,7 +47,7 @@ const readOf = (resource: string, namespace: string, name: string, sub = ''): At
 })
 
 /** Before or after the request, because it may have created or deleted the object. */
-function maySee({ rights }: Prover, { principal, scope, bits }: Before, ask: Atom): boolean {
+export function maySee({ rights }: Prover, { principal, scope, bits }: Before, ask: Atom): boolean {
   const index = placeOf(ask)
   if (index >= 0 && hasBit(bits, index)) return true
   return principal !== undefined && scopeCovers(scope, ask) && rights.may(principal, ask)

@@ -1,7 +1,17 @@
 // Objects: the server's own changes are limited, only it writes reserved labels, and scoped keys grant nothing (D11, D25, D26).
 
 import type { Known } from './model.ts'
-import { kinds, loginPin, mirrorLabel, type Obj, pullPins, reserved, teamPins, type Words } from './objects.ts'
+import {
+  clusterPins,
+  kinds,
+  loginPin,
+  mirrorLabel,
+  type Obj,
+  pullPins,
+  reserved,
+  teamPins,
+  type Words,
+} from './objects.ts'
 import type { Prover } from './prover.ts'
 import type { Change, Outcome } from './step.ts'
 import { Violation } from './violation.ts'
@@ -32,7 +42,7 @@ function checkWriter({ before, after }: Change, { step, before: known }: Outcome
     const now = reservedIn(after.object)
     const was = before ? reservedIn(before.object) : {}
     const isOwnLogin = !before && now[loginPin] !== undefined && now[loginPin] === known.credential?.login
-    const pins = [teamPins, pullPins, ...(isOwnLogin ? [loginPin] : [])]
+    const pins = [teamPins, pullPins, clusterPins, ...(isOwnLogin ? [loginPin] : [])]
     const key = Object.keys(now).find(one => now[one] !== was[one] && !pins.includes(one))
     if (key && !after.byServer)
       throw new Violation(
@@ -101,7 +111,18 @@ function contentOf({ object: { metadata, spec, status: _, ...rest } }: Known): u
 
 /** Objects that grant permissions: scoped keys cannot write them. */
 const powerOf = ({ spec = {}, status = {}, rules, aggregationRule, roleRef, subjects }: Obj) => {
-  const { owner, access: entries = [], users, groups, clusterRoles, imagePullSecrets } = spec
+  const {
+    owner,
+    access: entries = [],
+    users,
+    groups,
+    clusterRoles,
+    imagePullSecrets,
+    deliver,
+    disabled,
+    projects,
+    gateway,
+  } = spec
   const access = entries.filter(one => one.verbs.length && (one.users?.length || one.teams?.length))
   const all = {
     owner,
@@ -110,6 +131,9 @@ const powerOf = ({ spec = {}, status = {}, rules, aggregationRule, roleRef, subj
     groups,
     clusterRoles,
     imagePullSecrets,
+    deliver,
+    // A disabled cluster gets nothing.
+    ...(disabled ? {} : { projects, gateway }),
     rules,
     aggregationRule,
     roleRef,

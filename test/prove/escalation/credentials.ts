@@ -1,7 +1,8 @@
 // Access keys, sessions and tokens in the model: their identity and their expiry (D16, D18, D22, D31, D67).
 
 import type { Known, Model } from './model.ts'
-import { kinds, type Obj, teamGroup } from './objects.ts'
+import { kinds, type Obj, ours, teamGroup } from './objects.ts'
+import { agentOf } from './permissions.ts'
 import { isReadableKeySpec, isReadablePatch, type ReadScope, readScope } from './scopes.ts'
 import { idle, leeway, type Machine, type SignIns } from './sign-ins.ts'
 import { machineScope } from './universe.ts'
@@ -71,6 +72,8 @@ const issuerGroup = (issuer: string) => `platform:issuer:${issuer}`
 /** As in auth.yaml. */
 const scopeOfIssuer = (issuer: Machine['issuer']): ReadScope => (issuer === 'ci' ? readScope(machineScope) : undefined)
 
+const agentPrefix = 'platform:cluster:'
+
 type Life = { readonly keyUid: string; until: number }
 
 export function openCredentials(model: Model, signIns: SignIns, now: () => number): Credentials {
@@ -82,6 +85,18 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
 
   const scopeOf = (key: Known): ReadScope =>
     scopes.has(key.uid) ? scopes.get(key.uid) : readScope(key.object.spec?.scope)
+
+  /** The role agent of a scope covers the agent's own cluster (D68). */
+  function ownScope(key: Known): ReadScope {
+    const scope = scopeOf(key)
+    const { subject = '' } = key.object.spec ?? {}
+    if (!subject.startsWith(agentPrefix) || typeof scope !== 'object') return scope
+    if (!scope.roles?.some(({ role }) => role === 'agent')) return scope
+    const resourceNames = [subject.slice(agentPrefix.length).split(':')[0] ?? '']
+    const resources = [{ group: ours, resources: ['clusters/desired', 'clusters/status'], resourceNames }]
+    const own = { verbs: [], resources, namespaces: [], requestTargets: [] }
+    return { ...scope, rules: [...(scope.rules ?? []), own] }
+  }
 
   function keyEnd(key: Known): number {
     const { metadata, spec = {}, status = {} } = key.object
@@ -96,6 +111,7 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
   const isAlive = (key: Known): boolean => {
     const { metadata, spec = {} } = key.object
     if (metadata.deletionTimestamp || spec.disabled || signIns.isBlocked(key)) return false
+    if (spec.subject?.startsWith(agentPrefix)) return model.of(kinds.Cluster).some(one => agentOf(one) === spec.subject)
     if (!spec.team) return true
     const team = model.get(kinds.Team, '', spec.team)
     return team !== undefined && !team.object.metadata.deletionTimestamp && model.means(key, spec.team)
@@ -126,6 +142,7 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
     const groups = new Set(['system:authenticated', ...(spec.groups ?? []), ...signIns.groupsOf(key)])
     const issuer = signIns.exchanged.get(key.uid)
     if (spec.team) return withTeams(`${teamGroup}${spec.team}`, groups.add(`${teamGroup}${spec.team}`))
+    if (spec.subject?.startsWith(agentPrefix)) groups.add('platform:agents')
     if (!spec.user) return withTeams(spec.subject ?? '', groups)
     return userWith(spec.user, issuer === undefined ? groups : groups.add(issuerGroup(issuer)))
   }
@@ -173,7 +190,7 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
         key,
         what: `key "${key.name}"`,
         principal: principalOf(key),
-        scope: issuer ? scopeOfIssuer(issuer) : scopeOf(key),
+        scope: issuer ? scopeOfIssuer(issuer) : ownScope(key),
         end: login === undefined ? end : Math.min(end, signIns.endOf(login)),
         newKeysEnd: signIns.isSession(key) ? Number.POSITIVE_INFINITY : end,
         login,

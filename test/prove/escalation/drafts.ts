@@ -1,5 +1,6 @@
 // New objects of every kind, chosen randomly from small pools.
 
+import { clusterRule, clusterSpec, delivery, labelsOf, remoteRole } from './cluster-drafts.ts'
 import type { Stage } from './generator-context.ts'
 import {
   type AccessEntry,
@@ -46,6 +47,7 @@ export function smallRule(stage: Stage): PolicyRule {
   })
   if (enabled.has('impersonation') && is(0.05))
     return { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: [pick(names.users)] }
+  if (enabled.has('clusters') && is(0.15)) return clusterRule(stage)
   return pick([
     () => on(ours, ['sharedsecrets', 'sharedsecrets/history', 'sharedsecrets/status'], names.secrets),
     // Every subresource of the kind, which is more than the object itself.
@@ -169,6 +171,7 @@ function specOf(stage: Stage, kind: KindInfo, name: string): Spec | undefined {
     ...(is(0.3) ? { owner: owner(stage) } : {}),
     ...(is(0.3) ? { access: [accessEntry(stage)] } : {}),
   }
+  const hasClusters = prover.model.of(kinds.Cluster).length > 0
   switch (kind) {
     case kinds.Team:
       return {
@@ -177,6 +180,7 @@ function specOf(stage: Stage, kind: KindInfo, name: string): Spec | undefined {
         users: some(names.users, 2),
         groups: some(names.groups, 1),
         ...(is(0.2) ? { clusterRoles: [{ name: pick(names.clusterRoles) }] } : {}),
+        ...(hasClusters && is(0.3) ? { clusterRoles: [remoteRole(stage)] } : {}),
         ...(is(0.2) ? { imagePullSecrets: [pullSecret(stage)] } : {}),
       }
     case kinds.SharedSecret:
@@ -184,9 +188,15 @@ function specOf(stage: Stage, kind: KindInfo, name: string): Spec | undefined {
     case kinds.ProjectSecret:
       return is(0.5)
         ? { ...shared, sharedSecretRef: { name: pick(names.secrets), namespace: pick(names.namespaces) } }
-        : { ...shared, data: prover.canaries.make() }
+        : {
+            ...shared,
+            data: prover.canaries.make(),
+            ...(hasClusters && is(0.5) ? { deliver: [delivery(stage)] } : {}),
+          }
     case kinds.OwnedAccessKey:
       return keySpec(stage)
+    case kinds.Cluster:
+      return clusterSpec(stage)
     case kinds.User:
       return {
         username: is(0.8) ? (names.users.find(one => userObject(one) === name) ?? name) : pick(names.users),
@@ -244,5 +254,7 @@ export function draft(stage: Stage, kind: KindInfo, namespace: string, name: str
     }
   }
   const spec = specOf(stage, kind, name)
+  if (kind === kinds.Cluster)
+    return { ...base, metadata: { ...metadata, labels: labelsOf(stage) }, ...(spec ? { spec } : {}) }
   return { ...base, ...(spec ? { spec } : {}) }
 }

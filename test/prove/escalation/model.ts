@@ -1,8 +1,10 @@
 // The model's own record of the world: objects, the team that each name refers to, and the allowed sources of copied data (D61).
 // It reads the store's events. Nothing here uses the server's authorization code.
 
+import { openClusterPins } from './cluster-pins.ts'
 import {
   byPlural,
+  clusterPins,
   type KindInfo,
   kinds,
   type Obj,
@@ -51,6 +53,8 @@ export type Model = {
   pinOf(object: Known, team: string): string
   /** Whether members of a team may get a secret as an image pull secret. */
   pulls(team: string, secret: Known): boolean
+  /** Whether the name of a cluster in an object means this cluster. */
+  names(object: Known, cluster: Known): boolean
   /** Uids of the SharedSecrets that the data of a ProjectSecret may come from. */
   sourcesOf(secret: string): ReadonlySet<string>
   apply(change: StoreChange, cause: Cause): { readonly before: Known | undefined; readonly after: Known | undefined }
@@ -70,6 +74,7 @@ export function openModel(): Model {
   const sources = new Map<string, Set<string>>()
   /** ProjectSecrets whose source was missing when they started to follow it, by the source's slot. */
   const waiting = new Map<string, Set<string>>()
+  const clusters = openClusterPins(name => objects.get(slotOf(kinds.Cluster, '', name)))
   let version = 0
 
   /** A team that is being deleted has no members, and new references do not refer to it. */
@@ -132,9 +137,11 @@ export function openModel(): Model {
     uids.set(next.uid, next)
     byKind.delete(next.kind.plural)
     pin(next, cause)
+    clusters.pin(next, { isRequest: cause === 'request', stored: storedPins(next.object, clusterPins) })
     if (next.kind === kinds.Team) pull(next, cause)
     if (next.kind === kinds.ProjectSecret) follow(next, before, cause)
     if (before) return
+    clusters.created(next)
     if (next.kind === kinds.Team)
       for (const own of pins.values()) if (own.get(next.name) === open) own.set(next.name, next.uid)
     for (const uid of waiting.get(next.slot) ?? []) sources.get(uid)?.add(next.uid)
@@ -172,6 +179,7 @@ export function openModel(): Model {
       const uid = teamUid(team)
       return uid !== undefined && pulled.get(uid)?.get(secret.slot) === secret.uid
     },
+    names: clusters.names,
     sourcesOf: secret => sources.get(secret) ?? new Set(),
     apply({ type, plural, namespace, name, object }, cause) {
       const kind = byPlural.get(plural)

@@ -1,6 +1,7 @@
 // Changes one aspect of an object that an attacker has read.
 
 import type { Aspect } from './aspects/aspect.ts'
+import { clusters, deliveries, remoteRoles } from './aspects/clusters.ts'
 import { keys } from './aspects/keys.ts'
 import { metadata } from './aspects/metadata.ts'
 import { bindings, roles } from './aspects/rbac.ts'
@@ -17,15 +18,16 @@ const byKind = new Map<KindInfo, readonly Aspect[]>([
   [kinds.Role, [...metadata, ...roles.slice(2)]],
   [kinds.ClusterRoleBinding, [...metadata, ...bindings]],
   [kinds.RoleBinding, [...metadata, ...bindings]],
-  [kinds.Team, [...metadata, ...sharing, ...teams]],
+  [kinds.Team, [...metadata, ...sharing, ...teams, ...remoteRoles]],
   [kinds.SharedSecret, [...metadata, ...sharing, ...secrets]],
-  [kinds.ProjectSecret, [...metadata, ...sharing, ...secrets, ...copies]],
+  [kinds.ProjectSecret, [...metadata, ...sharing, ...secrets, ...copies, ...deliveries]],
   [kinds.OwnedAccessKey, [...metadata, ...keys]],
   [kinds.User, [...metadata, ...users]],
+  [kinds.Cluster, [...metadata, ...clusters]],
 ])
 
 /** An aspect that is an attack only with a scoped key (D25). */
-const handsOut = ['access', 'the owner', 'members', 'member groups', 'cluster roles', 'rules', 'subjects']
+const handsOut = ['access', 'the owner', 'members', 'member groups', 'cluster roles', 'rules', 'subjects', 'deliveries']
 
 export function mutate(stage: Stage, target: Known, visible: Obj, isScoped: boolean): Mutation {
   const { chance, enabled } = stage

@@ -37,6 +37,15 @@ export type Subject = { apiGroup?: string; kind: string; name: string }
 export type Owner = { user?: string; team?: string }
 export type AccessEntry = { verbs: string[]; subresources?: string[]; users?: string[]; teams?: string[] }
 export type PullSecret = { kind?: string; secretName?: string; secretNamespace?: string }
+/** Connected clusters, by name or by labels. */
+export type ClusterSelection = { names?: string[]; selector?: Selector }
+export type Delivery = {
+  clusters?: ClusterSelection
+  namespaces?: string[]
+  name?: string
+  type?: string
+  keys?: string[]
+}
 export type SourceRef = { name?: string; namespace?: string; uid?: string }
 
 /** The fields of every kind's spec that the prover reads or writes. */
@@ -45,7 +54,11 @@ export type Spec = {
   access?: AccessEntry[]
   users?: string[]
   groups?: string[]
-  clusterRoles?: { name: string }[]
+  /** With `clusters`: a role of these clusters, and not of this API. */
+  clusterRoles?: { name: string; clusters?: ClusterSelection }[]
+  deliver?: Delivery[]
+  projects?: { project: string; namespaces: string[] }[]
+  gateway?: { url?: string }
   imagePullSecrets?: PullSecret[]
   data?: Words
   sharedSecretRef?: SourceRef
@@ -107,6 +120,7 @@ export const kinds = {
   Role: kind('Role', rbac, true),
   RoleBinding: kind('RoleBinding', rbac, true),
   User: kind('User', ours, false),
+  Cluster: kind('Cluster', ours, false),
   TokenRevocation: kind('TokenRevocation', ours, false),
 } as const
 
@@ -132,6 +146,8 @@ export const mirrorLabel = 'platform.sh/mirrors'
 export const teamPins = 'platform.sh/team-uids'
 /** JSON object, secret to uid: which secrets the image pull secrets of a team mean (D61). */
 export const pullPins = 'platform.sh/pull-secret-uids'
+/** JSON object, cluster to uid: which connected clusters the names in an object mean (D68). */
+export const clusterPins = 'platform.sh/cluster-uids'
 /** The uid of the session that a key was created with (D66). */
 export const loginPin = 'platform.sh/login'
 export const teamGroup = 'platform:team:'

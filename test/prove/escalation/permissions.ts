@@ -2,9 +2,22 @@
 
 import { type Rule, ruleCovers } from '../../access/evaluator.ts'
 import type { Principal } from './credentials.ts'
+import { matches, rolesElsewhere } from './flows.ts'
 import type { Known, Model } from './model.ts'
-import { kinds, mirrorLabel, type Obj, ours, type PolicyRule, type Selector, teamGroup, type Words } from './objects.ts'
-import { type Atom, addBits, atoms, atomsOn, type Bits, bitsOf, hasBit, indexOf, noBits, setBit } from './universe.ts'
+import { kinds, mirrorLabel, type Obj, ours, type PolicyRule, teamGroup } from './objects.ts'
+import {
+  type Atom,
+  addBits,
+  atoms,
+  atomsOn,
+  type Bits,
+  bitsOf,
+  hasBit,
+  indexOf,
+  noBits,
+  placeOf,
+  setBit,
+} from './universe.ts'
 
 export type Rights = {
   bitsOf(principal: Principal): Bits
@@ -18,7 +31,12 @@ export type Rights = {
 
 type Held = { readonly rule: PolicyRule; readonly namespace: string }
 /** The permissions that an object itself grants to a principal. */
-type Grant = { readonly verbs: readonly string[]; readonly subresources: readonly string[] }
+type Grant = {
+  readonly verbs: readonly string[]
+  readonly subresources: readonly string[]
+  /** Not the object itself. */
+  readonly subresourcesOnly?: true
+}
 
 export function openRights(model: Model): Rights {
   let version = -1
@@ -71,7 +89,8 @@ export function openRights(model: Model): Rights {
         { rule: { verbs: ['*'], nonResourceURLs: ['*'] }, namespace: '' },
       )
     for (const team of principal.teams)
-      for (const { name } of model.get(kinds.Team, '', team)?.object.spec?.clusterRoles ?? []) bound(name, '')
+      for (const { name, clusters } of model.get(kinds.Team, '', team)?.object.spec?.clusterRoles ?? [])
+        if (clusters === undefined) bound(name, '')
     return held
   }
 
@@ -83,7 +102,11 @@ export function openRights(model: Model): Rights {
     const held = heldBy(principal)
     const bits = noBits()
     for (const { rule, namespace } of held) addBits(bits, bitsOfRule(rule, namespace))
-    for (const kind of [kinds.Team, kinds.SharedSecret, kinds.ProjectSecret, kinds.User])
+    for (const team of principal.teams) {
+      const found = model.get(kinds.Team, '', team)
+      for (const role of found ? rolesElsewhere(model, found) : []) setUse(bits, role)
+    }
+    for (const kind of [kinds.Team, kinds.SharedSecret, kinds.ProjectSecret, kinds.User, kinds.Cluster])
       for (const object of model.of(kind))
         for (const grant of grantsOf(model, object, principal)) addBits(bits, bitsOfGrant(object, grant))
     for (const key of model.of(kinds.OwnedAccessKey))
@@ -114,6 +137,12 @@ export function openRights(model: Model): Rights {
       return grantsOf(model, object, principal).some(grant => grantCovers(grant, ask))
     },
   }
+}
+
+/** Roles of connected clusters that the universe does not have are not compared. */
+function setUse(bits: Bits, name: string): void {
+  const index = placeOf({ verb: 'use', group: ours, resource: 'clusters', sub: 'clusterroles', name })
+  if (index >= 0) setBit(bits, index)
 }
 
 /** A role or binding that is being deleted grants nothing (D60). */
@@ -154,20 +183,29 @@ function grantsOf(model: Model, object: Known, { username, teams }: Principal): 
     grants.push({ verbs: ['get'], subresources: [] })
   if (object.kind === kinds.Team && teams.has(object.name))
     grants.push({ verbs: ['get'], subresources: ['permissions'] })
+  if (object.kind === kinds.Cluster && username === agentOf(object)) grants.push(...ofAgent)
   if (isPullable(object) && [...teams].some(team => model.pulls(team, object)))
     grants.push({ verbs: ['get'], subresources: [] })
   return grants
 }
 
+/** The username of the agents of a cluster. */
+export const agentOf = ({ name, uid }: Known): string => `platform:cluster:${name}:${uid}`
+/** An agent reads what concerns its cluster, and reports (D68). */
+const ofAgent: readonly Grant[] = [
+  { verbs: ['get', 'watch'], subresources: ['desired'], subresourcesOnly: true },
+  { verbs: ['get', 'update', 'patch'], subresources: ['status'], subresourcesOnly: true },
+]
+
 const isPullable = ({ kind }: Known) => kind === kinds.SharedSecret || kind === kinds.ProjectSecret
 
 const has = (list: readonly string[], word: string) => list.includes('*') || list.includes(word)
-const grantCovers = ({ verbs, subresources }: Grant, { verb, sub }: Atom) =>
-  has(verbs, verb) && (sub === '' || has(subresources, sub))
+const grantCovers = ({ verbs, subresources, subresourcesOnly }: Grant, { verb, sub }: Atom) =>
+  has(verbs, verb) && (sub === '' ? !subresourcesOnly : has(subresources, sub))
 
 const grantBits = new Map<string, Bits>()
 function bitsOfGrant({ kind, namespace, name }: Known, grant: Grant): Bits {
-  const text = `${kind.plural}/${namespace}/${name}/${grant.verbs.join()}/${grant.subresources.join()}`
+  const text = `${kind.plural}/${namespace}/${name}/${grant.verbs.join()}/${grant.subresources.join()}/${grant.subresourcesOnly}`
   const there = grantBits.get(text)
   if (there) return there
   const made = noBits()
@@ -214,20 +252,9 @@ function aggregated(role: Known, all: readonly Known[]): readonly PolicyRule[] {
     seen.add(uid)
     if (!object.aggregationRule) return void rules.push(...(object.rules ?? []))
     for (const other of all)
-      if (object.aggregationRule.clusterRoleSelectors?.some(one => selects(one, other.object.metadata.labels ?? {})))
+      if (object.aggregationRule.clusterRoleSelectors?.some(one => matches(one, other.object.metadata.labels ?? {})))
         take(other)
   }
   take(role)
   return rules
-}
-
-function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Words): boolean {
-  if (Object.entries(matchLabels).some(([key, value]) => labels[key] !== value)) return false
-  return matchExpressions.every(({ key = '', operator, values = [] }) => {
-    const value = labels[key]
-    if (operator === 'Exists') return value !== undefined
-    if (operator === 'DoesNotExist') return value === undefined
-    const isIn = value !== undefined && values.includes(value)
-    return operator === 'In' ? isIn : !isIn
-  })
 }

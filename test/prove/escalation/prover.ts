@@ -4,12 +4,14 @@ import { ProjectSecret } from '../../../src/kinds/project-secret.ts'
 import type { Cursor } from '../../../src/storage/store.ts'
 import type { HttpAnswer } from '../../support/direct-http.ts'
 import { type Canaries, openCanaries } from './canaries.ts'
+import { checkDesired, checkFlows, type Graces } from './check-clusters.ts'
 import { checkCredentials, checkTokens } from './check-credentials.ts'
 import { checkAnswer, checkData } from './check-data.ts'
 import { checkObjects, checkScopedKeys } from './check-objects.ts'
 import { checkBound, checkConservation, checkRequest } from './check-permissions.ts'
 import { type Credentials, openCredentials, type Token } from './credentials.ts'
 import { requestOf } from './encode.ts'
+import { type Flows, flowsOf } from './flows.ts'
 import { type Cause, type Model, openModel, type StoreChange } from './model.ts'
 import { bucketOf, kinds, type Obj, ours, slotOf, tokens } from './objects.ts'
 import { openRights, type Rights } from './permissions.ts'
@@ -33,6 +35,10 @@ export type Prover = {
   readonly accounts: Set<string>
   /** The permissions that the attackers could reach after the last step. */
   reach: Bits
+  /** Everything that flowed to connected clusters after the last step. */
+  flows: Flows
+  /** Owners who lost a permission because time passed. */
+  readonly graces: Graces
   /** The next item to check, for checks that take turns. */
   turn: number
   /** The model's prediction before a request is sent. */
@@ -137,6 +143,7 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
     const outcome = { step, before, request, answer, accepted, changes, shown: secret }
     if (accepted && !step.dryRun) learn(outcome, name)
     prover.check(outcome)
+    if (changes.length > 0) await checkDesired(prover, false)
     return outcome
   }
 
@@ -179,6 +186,7 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
     checkObjects(prover, changes, undefined)
     checkData(prover, changes, undefined)
     checkTokens(prover)
+    checkFlows(prover, undefined)
     const reach = reachNow()
     if (attack !== undefined) checkConservation(prover, reach, attack, changes)
     prover.reach = reach
@@ -194,6 +202,8 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
     coalition,
     accounts,
     reach: noBits(),
+    flows: flowsOf(model),
+    graces: new Map(),
     turn: 0,
     lookBefore,
     perform,
@@ -208,10 +218,12 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
       const changes = absorb(() => 'server')
       learned?.(changes)
       checkSteps(changes, byAttackers ? what : undefined)
+      await checkDesired(prover, false)
     },
     async wait(seconds) {
       await server.advance(seconds, credentials.all())
       checkSteps(absorb(() => 'server'))
+      await checkDesired(prover, true)
     },
     check(outcome) {
       const { step, changes, accepted } = outcome
@@ -224,6 +236,7 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
       checkData(prover, changes, outcome)
       if (step.actor === 'attacker') checkAnswer(prover, outcome)
       if (changes.length === 0 && !outcome.shown) return
+      checkFlows(prover, outcome)
       checkTokens(prover)
       const reach = reachNow()
       const what = `${step.what} of ${step.kind.kind} "${step.name}"`

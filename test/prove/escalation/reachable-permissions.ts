@@ -20,6 +20,7 @@ import {
   indexOf,
   names,
   noBits,
+  setBit,
 } from './universe.ts'
 
 const allKeys = indexOf({ verb: '*', group: ours, resource: 'ownedaccesskeys' })
@@ -35,6 +36,21 @@ const groups = atoms.flatMap(({ verb, resource, name }, index) =>
 const powers = atoms.flatMap(({ verb, group, resource, namespace, name }, index) =>
   group === rbac && (verb === 'escalate' || verb === 'bind') ? [{ verb, resource, namespace, name, index }] : [],
 )
+
+/** Callers who may give a role of a connected cluster can take it (D69). */
+const elsewhere = atoms.flatMap((one, index) =>
+  one.sub === 'clusterroles' && one.verb === 'bind' ? [{ bind: index, use: indexOf({ ...one, verb: 'use' }) }] : [],
+)
+/** Callers with all of these on a cluster can create keys of its agent (D68). */
+const asAgent = names.clusters.map(name =>
+  [
+    { verb: 'get', sub: 'desired' },
+    { verb: 'watch', sub: 'desired' },
+    { verb: 'update', sub: 'status' },
+    { verb: 'patch', sub: 'status' },
+  ].map(one => indexOf({ ...one, group: ours, resource: 'clusters', name })),
+)
+const agentRole = 'platform-gateway'
 
 const links = atoms.flatMap(({ resource, sub }, index) => (resource === 'users' && sub === 'link' ? [index] : []))
 const changesUsers = new Set(atoms.flatMap(({ verb }, index) => (verb === 'get' ? [] : [index])))
@@ -92,6 +108,9 @@ export function reachOf(reaching: Reaching, { secrets, accounts }: Means): Bits 
       const ways = [...(isLinkable ? links : []), ...atomsOn('users', '', user?.name ?? '').indexes]
       if (ways.some(index => changesUsers.has(index) && hasBit(reach, index))) asPerson(account, '')
     }
+    for (const { bind, use } of elsewhere) if (hasBit(reach, bind)) setBit(reach, use)
+    const agents = model.get(kinds.ClusterRole, '', agentRole)
+    if (agents && asAgent.some(all => all.every(one => hasBit(reach, one)))) addBits(reach, rights.bitsOfRole(agents))
     for (const power of powers) if (hasBit(reach, power.index)) addBits(reach, takenBy(model, rights, power))
   }
   return reach

@@ -142,7 +142,11 @@ function castOf(
   return {
     attackers: [...new Set([chance.pick(names.users), chance.pick(names.users)])],
     enabled: new Set(enabled),
-    prepared: new Set(Array.from({ length: 4 }, () => chance.pick(enabled))),
+    prepared: new Set([
+      ...Array.from({ length: 4 }, () => chance.pick(enabled)),
+      // Connected clusters have many ways in.
+      ...(enabled.includes('clusters') && chance.is(0.4) ? (['clusters'] as const) : []),
+    ]),
   }
 }
 

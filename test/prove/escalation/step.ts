@@ -24,6 +24,7 @@ export const families = [
   'users',
   'sessions',
   'machines',
+  'clusters',
 ] as const
 export type Family = (typeof families)[number]
 

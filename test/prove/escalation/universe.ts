@@ -20,10 +20,13 @@ export const names = {
   projects: ['p-shop'],
   secrets: ['s0', 's1', 's2'],
   clusterRoles: ['r0', 'r1', 'r2', 'agg0', 'agg1', 'hat0', 'hat1'],
-  clusterBindings: ['b0', 'b1', 'b2', 'b3', 'hat0', 'hat1'],
+  clusterBindings: ['b0', 'b1', 'b2', 'b3', 'hat0', 'hat1', 'courier'],
   roles: ['q0', 'q1'],
   bindings: ['c0', 'c1'],
-  keys: ['k0', 'k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7', 'k8', 'k9'],
+  keys: ['k0', 'k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7', 'k8', 'k9', 'agent0', 'agent1'],
+  clusters: ['c0', 'c1', 'c2'],
+  /** Roles of connected clusters. Some have the names of roles of this API. */
+  remoteRoles: ['r0', 'view'],
 } as const
 export const administrator = 'admin'
 export const builtIn = 'platform-admin'
@@ -71,6 +74,22 @@ const onSub = (
     all.flatMap(name => asked.map(verb => atom({ verb, group: ours, resource, sub, namespace, name }))),
   )
 
+/** The requests that give or take something in a connected cluster. `use`: having a role there, which the server never asks. */
+const onClusters = (all: readonly string[], roles: readonly string[]): Atom[] => [
+  ...['', ...all].flatMap(name =>
+    ['deliver', 'impersonate'].map(verb => atom({ verb, group: ours, resource: 'clusters', name })),
+  ),
+  ...onSub('clusters', 'desired', ['get', 'watch'], [''], all),
+  ...onSub('clusters', 'status', ['get', 'update', 'patch'], [''], all),
+  ...onSub(
+    'clusters',
+    'clusterroles',
+    ['bind', 'use'],
+    [''],
+    all.flatMap(name => roles.map(role => `${name}:${role}`)),
+  ),
+]
+
 const impersonated = [...names.users, administrator]
 const impersonatedGroups = [
   ...names.groups,
@@ -96,6 +115,8 @@ export const atoms: readonly Atom[] = [
   ...onSub('ownedaccesskeys', 'rotate', ['create'], [''], names.keys),
   ...onKind(kinds.User, [''], userObjects),
   ...onSub('users', 'link', ['create'], [''], userObjects),
+  ...onKind(kinds.Cluster, [''], names.clusters),
+  ...onClusters(names.clusters, names.remoteRoles),
   ...['create', 'list', 'get'].map(verb => atom({ verb, group: ours, resource: 'tokenrevocations' })),
   ...impersonated.map(name => atom({ verb: 'impersonate', resource: 'users', name })),
   ...impersonatedGroups.map(name => atom({ verb: 'impersonate', resource: 'groups', name })),

@@ -1,7 +1,7 @@
 // Labels, annotations, owner references and finalizers, which every kind has.
 
 import type { Stage } from '../generator-context.ts'
-import { kinds, pullPins, teamPins, type Words } from '../objects.ts'
+import { clusterPins, type KindInfo, kinds, pullPins, teamPins, type Words } from '../objects.ts'
 import { type Aspect, withAnnotation, withLabel, withMeta } from './aspect.ts'
 
 /** Uids that reserved labels could refer to. */
@@ -10,8 +10,8 @@ function someUid({ prover, chance }: Stage): string {
   return chance.any(all)?.uid ?? 'none'
 }
 
-const pinsOf = ({ prover }: Stage): string =>
-  JSON.stringify(Object.fromEntries(prover.model.of(kinds.Team).map(({ name, uid }) => [name, uid])))
+const pinsOf = ({ prover }: Stage, kind: KindInfo): string =>
+  JSON.stringify(Object.fromEntries(prover.model.of(kind).map(({ name, uid }) => [name, uid])))
 
 const pulledPins = ({ prover }: Stage): string => {
   const secrets = [...prover.model.of(kinds.SharedSecret), ...prover.model.of(kinds.ProjectSecret)]
@@ -43,7 +43,8 @@ export const metadata: readonly Aspect[] = [
     make: stage => object =>
       stage.chance.is(0.7)
         ? stage.chance.pick([
-            () => withAnnotation(object, teamPins, pinsOf(stage)),
+            () => withAnnotation(object, teamPins, pinsOf(stage, kinds.Team)),
+            () => withAnnotation(object, clusterPins, pinsOf(stage, kinds.Cluster)),
             () => withAnnotation(object, pullPins, pulledPins(stage)),
           ])()
         : withAnnotation(object, 'platform.sh/description', 'mine'),
