@@ -20,7 +20,7 @@ const mayImport: Record<string, readonly string[] | typeof everything> = {
   ],
   gateway: ['api', 'host', 'kinds', 'auth', 'serving', 'transport', 'client', 'reconcile'],
   vcluster: ['api', 'host', 'serving', 'transport', 'reconcile'],
-  cli: ['api', 'host', 'kinds', 'client', 'transport', 'vcluster'],
+  cli: ['api', 'host', 'kinds', 'client', 'transport', 'reconcile', 'vcluster'],
   console: ['api', 'kinds', 'client'],
   http: ['api', 'auth', 'serving'],
   auth: ['api', 'kinds', 'reconcile'],

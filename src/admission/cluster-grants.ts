@@ -7,8 +7,8 @@ import type { Ref, Resource } from '../api/object.ts'
 import type { Decision, Question, RuleComparison } from '../api/permissions.ts'
 import type { GatedWrite } from '../api/power-gate.ts'
 import { pause } from '../api/time-slices.ts'
-import { clusterUidsOf, type SelectableCluster, selects } from '../kinds/cluster-selection.ts'
-import type { DeliveryCluster } from '../kinds/delivery.ts'
+import { clusterNamesIn, clusterUidsOf, type SelectableCluster, selects } from '../kinds/cluster-selection.ts'
+import { type DeliveryCluster, deliverTo } from '../kinds/delivery.ts'
 import { pinnedOwner, printOwner } from '../kinds/project-secret-source.ts'
 import { teamOfGroup, teamUidsOf } from '../kinds/team-uids.ts'
 import { type ActsForDependencies, checkActsFor } from './acts-for-owner.ts'
@@ -40,7 +40,6 @@ const mayBind = ({ cluster, role }: ClusterRoleRef): Question => ({
   verb: 'bind',
   target: { group, resource: 'clusters', subresource: 'clusterroles', namespace: '', name: `${cluster}:${role}` },
 })
-const mayDeliver = (cluster: string): Question => ({ verb: 'deliver', target: clusterTarget(cluster) })
 
 /** Named clusters, whether they exist or not, or all that the selector selects now. Others pass the gate when they are written. */
 function selected(
@@ -114,8 +113,8 @@ export function checkDeliver(
   const missing: string[] = []
   for (const name of selected(dependencies, grant.clusters, next)) {
     const who = [
-      ...(authorize(request.caller, mayDeliver(name)).allowed ? [] : [`user "${request.caller.username}"`]),
-      ...(isOwned && !(as && authorize(as, mayDeliver(name)).allowed) ? [`the owner, ${printOwner(owner)}`] : []),
+      ...(authorize(request.caller, deliverTo(name)).allowed ? [] : [`user "${request.caller.username}"`]),
+      ...(isOwned && !(as && authorize(as, deliverTo(name)).allowed) ? [`the owner, ${printOwner(owner)}`] : []),
     ]
     if (who.length) missing.push(`"${name}" for ${who.join(' and ')}`)
   }
@@ -184,14 +183,6 @@ export type ClusterPins = {
   readonly clusterUid: (name: string) => string | undefined
 }
 
-const namesIn = (grants: readonly Grant[]): readonly string[] => [
-  ...new Set(
-    grants.flatMap(grant =>
-      grant.type === 'clusterRole' || grant.type === 'deliver' ? (grant.clusters.names ?? []) : [],
-    ),
-  ),
-]
-
 /**
  * Which clusters the names mean (D68). A name that stays keeps its cluster. After the cluster was created again, it means the new one only
  * if the caller may grant that.
@@ -202,10 +193,10 @@ export async function clusterUidsFor(
   isAllowed: (grants: readonly Grant[]) => Promise<boolean>,
 ): Promise<{ readonly [name: string]: string }> {
   const uids: { [name: string]: string } = {}
-  for (const name of namesIn(after)) {
+  for (const name of clusterNamesIn(after)) {
     const [now, before] = [clusterUid(name), Object.hasOwn(stored, name) ? stored[name] : undefined]
     const isStale = before !== undefined && now !== undefined && before !== now
-    const naming = isStale ? after.filter(grant => namesIn([grant]).includes(name)) : []
+    const naming = isStale ? after.filter(grant => clusterNamesIn([grant]).includes(name)) : []
     const uid = isStale && (await isAllowed(naming)) ? now : (before ?? now)
     if (uid !== undefined) uids[name] = uid
   }

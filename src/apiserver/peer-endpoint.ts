@@ -1,4 +1,4 @@
-// Answers other replicas that read the audit log of this one. All other requests go on as any request to an unknown path.
+// Answers other replicas that read the audit log of this one. The server treats all other requests like those to any unknown path.
 
 import { setTimeout } from 'node:timers/promises'
 import { readBytes } from '../http/body.ts'

@@ -6,7 +6,7 @@ import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
 import { type Resources, refOf } from '../api/resources.ts'
 import { Cluster } from '../kinds/cluster.ts'
-import { clusterUidsAnnotation, clusterUidsOf, withClusterUids } from '../kinds/cluster-selection.ts'
+import { clusterNamesIn, clusterUidsAnnotation, clusterUidsOf, withClusterUids } from '../kinds/cluster-selection.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { Team } from '../kinds/team.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
@@ -71,10 +71,7 @@ export function startClusterReferences({ resources, failed }: ClusterReferencesO
 
 function openNames(kind: Kind, object: Resource): readonly string[] {
   const known = clusterUidsOf(object)
-  const named = (kind.grants?.(object) ?? []).flatMap(grant =>
-    grant.type === 'clusterRole' || grant.type === 'deliver' ? (grant.clusters.names ?? []) : [],
-  )
-  return [...new Set(named)].filter(name => !Object.hasOwn(known, name))
+  return clusterNamesIn(kind.grants?.(object) ?? []).filter(name => !Object.hasOwn(known, name))
 }
 
 async function pin(

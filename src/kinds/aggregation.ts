@@ -2,20 +2,12 @@
 
 import { type FieldError, fieldForbidden, isEnough, notSupported, required } from '../api/errors.ts'
 import { emptyMap } from '../api/object.ts'
+import { type LabelSelector, matchesLabels } from './label-selector.ts'
 import type { PolicyRule } from './policy-rule.ts'
 
-type Requirement = {
-  readonly key?: string | undefined
-  readonly operator?: string | undefined
-  readonly values?: readonly string[] | undefined
-}
-type Selector = {
-  readonly matchLabels?: { readonly [key: string]: string } | undefined
-  readonly matchExpressions?: readonly Requirement[] | undefined
-}
 type LabelledRole = {
   readonly rules?: readonly PolicyRule[]
-  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly Selector[] | undefined }
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] | undefined }
   readonly metadata: { readonly labels?: { readonly [key: string]: string }; readonly name?: string }
 }
 
@@ -40,7 +32,7 @@ export function aggregatedParts(role: LabelledRole, all: Iterable<LabelledRole>)
     const selectors = one.aggregationRule?.clusterRoleSelectors ?? []
     if (!one.aggregationRule && one.rules) parts.push(one.rules)
     for (const other of others)
-      if (selectors.some(selector => selects(selector, other.metadata.labels ?? emptyMap<string>()))) take(other)
+      if (selectors.some(selector => matchesLabels(selector, other.metadata.labels ?? emptyMap<string>()))) take(other)
   }
   take(role)
   return parts
@@ -77,31 +69,4 @@ export function checkAggregation(rule: LabelledRole['aggregationRule']): FieldEr
         )
     }
   return errors
-}
-
-/** An empty selector matches everything, as in Kubernetes, so the author of one needs all permissions. */
-function selects(
-  { matchLabels = emptyMap<string>(), matchExpressions = [] }: Selector,
-  labels: { readonly [key: string]: string },
-): boolean {
-  const valueAt = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined)
-  return (
-    Object.entries(matchLabels).every(([key, value]) => valueAt(key) === value) &&
-    matchExpressions.every(one => holds(one, valueAt(one.key ?? '')))
-  )
-}
-
-function holds({ operator, values = [] }: Requirement, value: string | undefined): boolean {
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value)
-    case 'NotIn':
-      return value === undefined || !values.includes(value)
-    case 'Exists':
-      return value !== undefined
-    case 'DoesNotExist':
-      return value === undefined
-    default:
-      return false
-  }
 }

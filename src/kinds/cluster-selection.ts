@@ -1,10 +1,11 @@
 // Selects connected clusters by name or by labels, in teams and project secrets (D68, D69).
 
 import { type FieldError, fieldForbidden, invalidValue, isEnough, required } from '../api/errors.ts'
-import type { ClusterSelection } from '../api/grant.ts'
+import type { ClusterSelection, Grant } from '../api/grant.ts'
 import { dnsLabel, labelValue, qualifiedName } from '../api/names.ts'
 import { isObject, type Resource } from '../api/object.ts'
 import { closed, list, mapOf, oneOf, setOf, struct, text } from '../api/schema.ts'
+import { matchesLabels } from './label-selector.ts'
 
 const expression = struct(
   'A requirement on one label.',
@@ -37,7 +38,6 @@ export const clusterSelection = struct(
 )
 
 type Selector = NonNullable<ClusterSelection['selector']>
-type Expression = NonNullable<Selector['matchExpressions']>[number]
 type Uids = { readonly [cluster: string]: string }
 
 /** The part of a cluster that selections use. */
@@ -54,30 +54,9 @@ export function selects(selection: ClusterSelection, cluster: SelectableCluster,
     const pinned = Object.hasOwn(uids, cluster.name) ? uids[cluster.name] : undefined
     return names.includes(cluster.name) && (pinned === undefined || pinned === cluster.uid)
   }
-  const labels = Object.entries(selector?.matchLabels ?? {})
-  const expressions = selector?.matchExpressions ?? []
-  if (labels.length + expressions.length === 0) return false
-  return (
-    labels.every(([key, value]) => labelOf(cluster, key) === value) && expressions.every(one => isMet(one, cluster))
-  )
-}
-
-const labelOf = ({ labels }: SelectableCluster, key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined)
-
-function isMet({ key = '', operator, values = [] }: Expression, cluster: SelectableCluster): boolean {
-  const value = labelOf(cluster, key)
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value)
-    case 'NotIn':
-      return value === undefined || !values.includes(value)
-    case 'Exists':
-      return value !== undefined
-    case 'DoesNotExist':
-      return value === undefined
-    default:
-      return false
-  }
+  const { matchLabels = {}, matchExpressions = [] } = selector ?? {}
+  const isEmpty = Object.keys(matchLabels).length + matchExpressions.length === 0
+  return !isEmpty && matchesLabels({ matchLabels, matchExpressions }, cluster.labels)
 }
 
 export function checkSelection(selection: ClusterSelection | undefined, at: string): FieldError[] {
@@ -116,6 +95,15 @@ function checkSelector(selector: Selector, at: string): FieldError[] {
   }
   return errors
 }
+
+/** Names of clusters in grants, each once. */
+export const clusterNamesIn = (grants: readonly Grant[]): readonly string[] => [
+  ...new Set(
+    grants.flatMap(grant =>
+      grant.type === 'clusterRole' || grant.type === 'deliver' ? (grant.clusters.names ?? []) : [],
+    ),
+  ),
+]
 
 /** A JSON object that maps names of clusters to uids. Only the server writes it (D26). */
 export const clusterUidsAnnotation = 'platform.sh/cluster-uids'

@@ -4,6 +4,7 @@ import { type FieldError, invalidValue, isEnough } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import { dnsSubdomain } from '../api/names.ts'
 import type { Json, Resource } from '../api/object.ts'
+import type { Question } from '../api/permissions.ts'
 import { closed, list, oneOf, type Static, setOf, struct, text } from '../api/schema.ts'
 import { checkTargetNamespace } from './cluster.ts'
 import { deliveredTypes } from './cluster-desired.ts'
@@ -73,7 +74,13 @@ export function checkDeliveries(entries: readonly Delivery[] = []): FieldError[]
 }
 
 /** The most Secrets of one ProjectSecret in one cluster. */
-const maxTargets = 500
+export const maxTargets = 500
+
+/** The permission to deliver to a cluster. */
+export const deliverTo = (cluster: string): Question => ({
+  verb: 'deliver',
+  target: { group: 'management.platform.sh', resource: 'clusters', namespace: '', name: cluster },
+})
 
 /** A Secret in a cluster that a ProjectSecret asks for. */
 export type Target = {

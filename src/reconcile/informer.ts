@@ -24,7 +24,7 @@ export type InformerOptions<T> = {
   readonly listed?: () => void
   /** Called after every contact with the server: a list, or a batch of events, bookmarks included. */
   readonly contacted?: () => void
-  /** Lists again after a failure instead of resuming the watch. `heard` is then called as soon as the server is back, not with its next event. */
+  /** Lists again after a failure instead of resuming the watch. `contacted` is then called as soon as the server is back, not with its next event. */
   readonly listsAfterFailure?: boolean
   /** Called for failures that are retried. */
   readonly failed?: (error: unknown) => void

@@ -7,10 +7,10 @@ import {
   type ClusterStage,
   clusters,
   desiredOf,
-  group,
   merge,
   openClusterStage,
   projectSecrets,
+  rule,
   untilItems,
 } from '../clusters/stage.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
@@ -18,12 +18,6 @@ import { keys, must, ours, type Person, refused, soon, teams } from './people.ts
 
 const projects = [{ project: 'shop', namespaces: ['shop', 'shop-jobs'] }]
 const data = { password: 'aHVudGVyMg==' }
-const rule = (verbs: readonly string[], resources: readonly string[], resourceNames?: readonly string[]) => ({
-  verbs,
-  apiGroups: [group],
-  resources,
-  ...(resourceNames ? { resourceNames } : {}),
-})
 const withLabel = (key: string) => ({ selector: { matchLabels: { [key]: 'y' } } })
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at))
 

@@ -9,21 +9,15 @@ import {
   type ClusterStage,
   clusters,
   desiredOf,
-  group,
   merge,
   openClusterStage,
   projectSecrets,
+  rule,
   untilItems,
 } from './stage.ts'
 
 const projects = [{ project: 'shop', namespaces: ['shop', 'shop-jobs'] }]
 const data = { password: 'aHVudGVyMg==' }
-const rule = (verbs: readonly string[], resources: readonly string[], resourceNames?: readonly string[]) => ({
-  verbs,
-  apiGroups: [group],
-  resources,
-  ...(resourceNames ? { resourceNames } : {}),
-})
 
 describe('power over connected clusters:', () => {
   let stage: ClusterStage

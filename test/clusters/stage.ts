@@ -22,7 +22,16 @@ export type Agent = Person & {
 // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came
 export type Items = { readonly [name: string]: any }
 
-export const group = 'management.platform.sh'
+const group = 'management.platform.sh'
+
+/** A rule about kinds of this API. */
+export const rule = (verbs: readonly string[], resources: readonly string[], resourceNames?: readonly string[]) => ({
+  verbs,
+  apiGroups: [group],
+  resources,
+  ...(resourceNames ? { resourceNames } : {}),
+})
+
 export const merge = { 'content-type': 'application/merge-patch+json' }
 
 export async function openClusterStage(): Promise<ClusterStage> {

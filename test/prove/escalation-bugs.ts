@@ -121,7 +121,7 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('admission/cluster-grants.ts', 'if (isOwned) checkActsFor(', 'if (false) checkActsFor('),
   ],
   'D69: do not ask the owner of a delivery again': [
-    edit('auth/authz/desired-state.ts', 'return authorizer.decide(caller, onCluster).allowed &&', 'return'),
+    edit('auth/authz/desired-state.ts', 'return authorizer.decide(caller, deliverTo(cluster)).allowed &&', 'return'),
   ],
   'D69: deliver to every namespace of a cluster': [
     edit(

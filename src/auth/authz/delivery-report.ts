@@ -1,7 +1,7 @@
 // Tells whether a project secret is sent to a cluster that it selects, and why not (D69).
 
 import { clusterUidsOf, selects } from '../../kinds/cluster-selection.ts'
-import { deliveriesOf, targetsIn } from '../../kinds/delivery.ts'
+import { deliveriesOf, maxTargets, targetsIn } from '../../kinds/delivery.ts'
 import type { ClusterRecord } from '../authn/cluster-index.ts'
 import type { DeliveredSecret, Item } from './desired-items.ts'
 
@@ -33,6 +33,12 @@ export function deliveryIn(
   if (cluster.isDisabled) return refuse('ClusterDisabled', 'the cluster is disabled')
   const ids = targetsIn(secret.object, cluster).map(one => `secret/${one.namespace}/${one.name}`)
   if (ids.length === 0) return refuse('NoNamespace', 'the cluster gives none of these namespaces to the project')
+  if (ids.length === maxTargets)
+    return refuse(
+      'TooManySecrets',
+      `a project secret is delivered to at most ${maxTargets} places of a cluster`,
+      ids.length,
+    )
   if (!mayDeliver(secret, name))
     return refuse('OwnerForbidden', 'the owner of the secret may not deliver to the cluster')
   const taken = ids.filter(id => {

@@ -6,7 +6,7 @@ import type { Ref } from '../../api/object.ts'
 import type { Affects, Question } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
 import { forEachInSlices } from '../../api/time-slices.ts'
-import { type DeliveryCluster, deliveriesOf, targetsIn } from '../../kinds/delivery.ts'
+import { type DeliveryCluster, deliveriesOf, deliverTo, targetsIn } from '../../kinds/delivery.ts'
 import { ProjectSecret } from '../../kinds/project-secret.ts'
 import { mentions, startInformer } from '../../reconcile/informer.ts'
 import { type ClusterIndex, type ClusterRecord, openClusterIndex } from '../authn/cluster-index.ts'
@@ -76,9 +76,8 @@ export function openDesiredState(options: DesiredStateOptions): DesiredState {
   const mayDeliver = ({ owner, ref }: DeliveredSecret, cluster: string) => {
     const caller = owner.user || owner.team ? callerOf(owner) : undefined
     if (!caller) return false
-    const onCluster = { verb: 'deliver', target: { group, resource: 'clusters', namespace: '', name: cluster } }
     const onSecret = { verb: 'get', target: { group, resource: 'projectsecrets', ...ref } }
-    return authorizer.decide(caller, onCluster).allowed && authorizer.decide(caller, onSecret).allowed
+    return authorizer.decide(caller, deliverTo(cluster)).allowed && authorizer.decide(caller, onSecret).allowed
   }
   const isOpen = ({ isDisabled, isTerminating }: ClusterRecord) => !isDisabled && !isTerminating
   const place = (slot: string, secret: DeliveredSecret | undefined, cluster: ClusterRecord) => {

@@ -3,7 +3,7 @@
 import { defineKind, type Kind } from '../../api/kind.ts'
 import { struct } from '../../api/schema.ts'
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../../kinds/rbac.ts'
-import { ConfigMap, Secret } from '../../vcluster/sync/kinds.ts'
+import { ConfigMap, Secret } from '../../reconcile/kubernetes-kinds.ts'
 
 const anything = struct('Not read by this program.', {}, [], { 'x-kubernetes-preserve-unknown-fields': true })
 
