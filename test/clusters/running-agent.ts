@@ -11,7 +11,11 @@ import type { Agent, ClusterStage } from './stage.ts'
 
 export type RunningAgent = { about(): string; stop(): Promise<void> }
 
-export function runAgent({ server }: ClusterStage, { cluster, key }: Agent, { access }: AgentCluster): RunningAgent {
+export function runAgent(
+  { server }: Pick<ClusterStage, 'server'>,
+  { cluster, key }: Pick<Agent, 'cluster' | 'key'>,
+  { access }: AgentCluster,
+): RunningAgent {
   const directory = mkdtempSync(join(tmpdir(), 'platform-connected-'))
   writeFileSync(join(directory, 'agent.key'), `${key}\n`)
   writeFileSync(join(directory, 'ca.crt'), server.ca)
