@@ -34,7 +34,7 @@ test('a rolling upgrade under load loses nothing', { timeout: 300_000 }, async t
   const { body: start } = await first.request('GET', teams)
   let isOver = false
 
-  /** What was acknowledged: the last number of each team. */
+  /** The last number of each team that a server acknowledged. */
   const written = new Map<string, number>()
   let failures = 0
   const write = async (id: number) => {

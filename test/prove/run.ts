@@ -1,6 +1,6 @@
 // `npm run prove`: tests the documented promises against a running server, prints a table and writes it to docs/PROOF.md.
-// `-- --long` takes hours, `-- --share 0.1` a tenth of the time; `-- --seed S` repeats a run; `-- --part NAME` runs one part, and replaces its section of the page;
-// `-- --only WORD` runs the proofs with that word in their name, and writes no page.
+// `-- --long` takes hours, `-- --share 0.1` a tenth of the time. `-- --seed S` repeats a run.
+// `-- --part NAME` runs one part, and replaces its section of the page. `-- --only WORD` runs the proofs with that word in their name, and writes no page.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
