@@ -19,7 +19,6 @@ export const otlpFlag = {
     type: 'text',
     value: 'URL',
     what: 'OpenTelemetry collector that receives traces over OTLP/HTTP. Default: OTEL_EXPORTER_OTLP_ENDPOINT, else no traces.',
-    check: value => [endpointProblem(value)].flatMap(right => (right === undefined ? [] : [`must be ${right}`])),
   },
 } as const satisfies Flags
 
@@ -81,7 +80,7 @@ type Found = { readonly value: string; readonly from: string }
 function urlOf(endpoint: string, env: Env): Found | undefined {
   const traces = env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
   const general = env['OTEL_EXPORTER_OTLP_ENDPOINT']
-  if (endpoint) return { value: withPath(endpoint), from: 'otlp-endpoint' }
+  if (endpoint) return { value: withPath(endpoint), from: '--otlp-endpoint' }
   if (traces) return { value: traces, from: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' }
   return general ? { value: withPath(general), from: 'OTEL_EXPORTER_OTLP_ENDPOINT' } : undefined
 }
