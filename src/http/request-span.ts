@@ -1,13 +1,15 @@
 // Describes a finished request for its trace: a template of the path, the verb and the resource.
 
 import { prefix } from '../api/paths.ts'
+import type { Exchange } from '../serving/exchange.ts'
 import { httpOutcome } from '../serving/tracing/http-attributes.ts'
 import type { Outcome } from '../serving/tracing/tracing.ts'
-import type { ResourceInfo } from './request-info.ts'
-import type { Observation } from './server.ts'
+import type { RequestInfo, ResourceInfo } from './request-info.ts'
+
+type Finished = { readonly exchange: Exchange; readonly info: RequestInfo | undefined; readonly code: number }
 
 /** Names of objects are not in it: `/apis/…/sharedsecrets/{name}`. */
-export function outcomeOf({ exchange, info, code }: Observation): Outcome {
+export function outcomeOf({ exchange, info, code }: Finished): Outcome {
   if (info?.type !== 'resource') {
     // Only a path that exists, because clients choose the others.
     const route = info && code < 400 ? `${prefix}${info.path}` : undefined

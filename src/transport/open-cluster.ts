@@ -53,8 +53,7 @@ export async function openCluster(reach: Reach, io: Io): Promise<OpenedCluster> 
     isVerified: isVerified(access),
     resources: through(send),
     until: signal => through(endingWith(signal, send)),
-    discoverUntil: signal =>
-      openDiscovery({ url: access.server, below: '', fetch: endingWith(signal, send) }),
+    discoverUntil: signal => openDiscovery({ url: access.server, below: '', fetch: endingWith(signal, send) }),
     close: transport.close,
   }
 }

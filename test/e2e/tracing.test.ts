@@ -220,7 +220,7 @@ test('an unreachable collector delays nothing, and is one line in the log', { ti
   assert.match(String(failures()[0]?.['msg']), /ECONNREFUSED$/)
 })
 
-test('without an endpoint, no module of OpenTelemetry is loaded; a write is no log line', async t => {
+test('without an endpoint, no module of OpenTelemetry is loaded, and a write has no log line', async t => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-tracing-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const hook = join(directory, 'hook.mjs')

@@ -1,7 +1,7 @@
 // A collector for tests: receives spans over OTLP/HTTP as JSON and keeps them.
 
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { eventually } from './wire.ts'
 
@@ -49,7 +49,7 @@ export async function startCollector(): Promise<Collector> {
   const spans: ReceivedSpan[] = []
   const headers: Collector['headers'][number][] = []
   let text = ''
-  const server = createServer(async (request, response) => {
+  const receive = async (request: IncomingMessage, response: ServerResponse) => {
     let body = ''
     for await (const chunk of request) body += chunk
     text += body
@@ -57,7 +57,8 @@ export async function startCollector(): Promise<Collector> {
     const isTraces = request.method === 'POST' && request.url === '/v1/traces'
     if (isTraces) spans.push(...spansIn(JSON.parse(body) as Body))
     response.writeHead(isTraces ? 200 : 404, { 'Content-Type': 'application/json' }).end('{}')
-  })
+  }
+  const server = createServer((request, response) => void receive(request, response))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

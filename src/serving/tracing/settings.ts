@@ -5,7 +5,7 @@ import { quoted } from '../../host/sanitize.ts'
 import type { SamplingSettings } from './sampling.ts'
 
 export type TracingSettings = {
-  /** Where spans are sent, with the path. */
+  /** The URL that receives the spans. */
   readonly url: string
   readonly headers: { readonly [name: string]: string }
   /** Attributes of this program, with service.name. */

@@ -1,6 +1,6 @@
-// What programs need of tracing. Without a collector, nothing implements it, and a program checks only for undefined.
+// Defines tracing for programs. Without a collector, nothing implements it, and a program checks only for undefined.
 
-import type { Request } from '../exchange.ts'
+import type { IncomingMessage } from 'node:http'
 
 export type Attributes = { readonly [name: string]: string | number | boolean | undefined }
 
@@ -24,7 +24,7 @@ type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 export interface Tracing {
   /** The span of a request that arrived; undefined: a health check or a scrape, which nobody wants to see. */
-  server(exchange: { readonly request: Request; readonly path: string }): Span | undefined
+  server(exchange: { readonly request: IncomingMessage; readonly path: string }): Span | undefined
   /** Runs work with this span as the current one. */
   within<T>(span: Span, work: () => T): T
   /** Runs background work as a trace of its own. */
