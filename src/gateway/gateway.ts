@@ -151,7 +151,7 @@ async function serve(
   const release = options.limits.enter(principal.caller.username, traffic)
   if (!release) throw tooManyRequests()
   const watchError: WatchErrorEvent = {}
-  const traceparent = exchange.span?.child('forward', 'client').traceparent
+  const sent = exchange.span?.child('forward', 'client')
   const stillUsed = traffic === 'watch' ? setInterval(used, reportEvery).unref() : undefined
   const unregister = options.streams.enter({
     principal,
@@ -165,11 +165,23 @@ async function serve(
     const started = (code: number) => {
       if (exchange.auditContext) options.audit.started(exchange.auditContext, code)
     }
-    const forwarding = { exchange, route, principal, backend, prefixes, timeouts, started, watchError, traceparent }
+    const forwarding = {
+      exchange,
+      route,
+      principal,
+      backend,
+      prefixes,
+      timeouts,
+      started,
+      watchError,
+      traceparent: sent?.traceparent,
+    }
     state.code = await forwardRequest(forwarding)
+    sent?.end({ attributes: { 'http.response.status_code': state.code ?? exchange.response.statusCode } })
   } finally {
     clearInterval(stillUsed)
     ended?.removeEventListener('abort', end)
+    sent?.end({ isError: true })
     unregister()
     release()
   }

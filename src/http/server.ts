@@ -115,7 +115,7 @@ export function requestHandler(options: ServerOptions): Handler {
     const code = error === undefined || response.headersSent ? response.statusCode : statusOf(error).code
     if (exchange.auditContext) options.access.audit.complete(exchange.auditContext, code, error)
     const seconds = (performance.now() - started) / 1000
-    const observation = { exchange, ...seen, code, seconds, error }
+    const observation = { exchange, info: seen.info, caller: seen.caller, code, seconds, error }
     span?.end(outcomeOf(observation))
     options.observe(observation)
   }

@@ -74,6 +74,7 @@ describe('traces', { timeout: 180_000 }, () => {
     assert.equal(arrived.parentSpanId, callerSpan)
     assert.equal(forwarded.parentSpanId, arrived.spanId)
     assert.equal(served.parentSpanId, forwarded.spanId)
+    assert.deepEqual([forwarded.attributes, forwarded.isError], [{ 'http.response.status_code': 201 }, false])
     const audit = answer.headers['audit-id']
     assert.equal(arrived.name, 'POST /kubernetes/cluster/{cluster}/{path}')
     assert.deepEqual(arrived.attributes, {

@@ -1,17 +1,16 @@
 // Opens tracing if a collector is configured. Its libraries are loaded only then.
 
 import type { Logger } from 'pino'
-import { openThrottledLog } from '../throttled-log.ts'
+import { openExportLog } from './export-log.ts'
 import { readTracingSettings, type TracingInput } from './settings.ts'
 import type { Tracing } from './tracing.ts'
 
-type OpenOptions = TracingInput & { readonly log: Pick<Logger, 'info' | 'warn' | 'error'>; readonly now: () => number }
+type OpenOptions = TracingInput & { readonly log: Pick<Logger, 'info' | 'warn'>; readonly now: () => number }
 
 /** Returns undefined if tracing is off. Throws UsageError for invalid settings. */
 export async function openTracing({ log, now, ...input }: OpenOptions): Promise<Tracing | undefined> {
   const settings = readTracingSettings(input)
   if (!settings) return undefined
   const { openOtlpTracing } = await import('./otlp.ts')
-  const exported = openThrottledLog(log, now)('sending traces to the collector')
-  return openOtlpTracing(settings, { now, random: Math.random, exported })
+  return openOtlpTracing(settings, { now, random: Math.random, exportLog: openExportLog(log, now) })
 }

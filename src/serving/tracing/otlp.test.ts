@@ -17,15 +17,15 @@ const exchangeOf = (headers: { [name: string]: string } = {}, path = '/a') =>
   }) as unknown as Exchange
 
 function open(url: string) {
-  const failures: unknown[] = []
-  const exported = Object.assign((error: unknown) => void failures.push(error), { worked: () => {} })
+  const failures: string[] = []
+  const exportLog = { failed: (reason: string) => void failures.push(reason), worked: () => {} }
   const settings = {
     url,
     headers: { 'x-token': 'abc' },
     resource: { 'service.name': 'test' },
     sampling: { ratio: 1, isParentBased: true },
   }
-  return { tracing: openOtlpTracing(settings, { now: Date.now, random: Math.random, exported }), failures }
+  return { tracing: openOtlpTracing(settings, { now: Date.now, random: Math.random, exportLog }), failures }
 }
 
 async function withCollector(t: TestContext): Promise<Collector & ReturnType<typeof open>> {

@@ -22,7 +22,7 @@ import {
   type SpanExporter,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { FailureLogger } from '../throttled-log.ts'
+import type { ExportLog } from './export-log.ts'
 import { isQuiet, requestAttributes } from './http-attributes.ts'
 import { openSampler, type Sample } from './sampling.ts'
 import type { TracingSettings } from './settings.ts'
@@ -40,15 +40,14 @@ const closeWithin = 3000
 type Dependencies = {
   readonly now: () => number
   readonly random: () => number
-  /** Logs that spans could not be sent, or that they can be again. */
-  readonly exported: FailureLogger
+  readonly exportLog: ExportLog
 }
 
-export function openOtlpTracing(settings: TracingSettings, { now, random, exported }: Dependencies): Tracing {
+export function openOtlpTracing(settings: TracingSettings, { now, random, exportLog }: Dependencies): Tracing {
   const { url, headers, resource, sampling } = settings
   const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: sendWithin })
   const processor = new BatchSpanProcessor({
-    exporter: reporting(exporter, exported),
+    exporter: reporting(exporter, exportLog),
     maxQueueSize: maxQueue,
     maxExportBatchSize: batch,
     scheduledDelayMillis: sendEvery,
@@ -177,12 +176,12 @@ const samplerFrom = (sample: Sample): Sampler => ({
 })
 
 /** Reports whether the collector takes the spans. The library would only write to a log of its own. */
-function reporting(exporter: SpanExporter, exported: FailureLogger): SpanExporter {
+function reporting(exporter: SpanExporter, { worked, failed }: ExportLog): SpanExporter {
   return {
     export: (spans: ReadableSpan[], done: (result: ExportResult) => void) =>
       exporter.export(spans, result => {
-        if (result.code === ExportResultCode.SUCCESS) exported.worked()
-        else exported(reasonOf(result.error))
+        if (result.code === ExportResultCode.SUCCESS) worked()
+        else failed(reasonOf(result.error))
         done(result)
       }),
     shutdown: () => exporter.shutdown(),
