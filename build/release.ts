@@ -49,7 +49,7 @@ async function problemsOf({ version }: Source): Promise<string[]> {
   const heading = `## [${version}] - `
   const hasSection = changelog.split('\n').some(line => line.startsWith(heading) && isDay(line.slice(heading.length)))
   return [
-    ...(branch === 'main' ? [] : [`the branch is ${branch}; releases are made on main`]),
+    ...(branch === 'main' ? [] : [`the branch is ${branch}; release from main`]),
     ...(changes ? [`there are uncommitted changes; commit or remove them:\n${changes}`] : []),
     ...(hasSection ? [] : [`CHANGELOG.md has no section "${heading}YYYY-MM-DD"; add it`]),
     ...((await git('tag', '--list', tag)) ? [`the tag ${tag} exists; set a new version in package.json`] : []),

@@ -36,7 +36,7 @@ export function packageSbom(source: Source): string {
 
 type ImageContent = { readonly arch: string; readonly release: string; readonly packages: readonly DebianPackage[] }
 
-/** What packageSbom lists, without the Node of other architectures, and the packages of Debian. */
+/** Everything in packageSbom but the Node of other architectures, and the packages of Debian. */
 export function imageSbom(source: Source, { arch, release, packages }: ImageContent): string {
   const isOther = (name: string) => name.startsWith('node-linux-') && name !== `node-linux-${arch}`
   const debian = packages.map(one => debianPart(one, release))

@@ -1,4 +1,4 @@
-// What a build knows about its sources: version, commit and time. The time is that of the commit, so that builds are reproducible.
+// The sources of a build: version, commit and time. The time is that of the commit, so that builds are reproducible.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
