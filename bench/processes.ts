@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 
 export type Running = { readonly url: string; readonly pid: number; stop(): Promise<void> }
 
@@ -71,3 +72,38 @@ export async function startServer(
 }
 
 export const remove = (directory: string) => rmSync(directory, { recursive: true, force: true })
+
+type Child = { readonly child: ChildProcess }
+
+const pageSize = 4096
+/** Resident bytes. */
+export const residentOf = ({ child }: Child): number =>
+  Number(readFileSync(`/proc/${child.pid}/statm`, 'utf8').split(' ')[1]) * pageSize
+
+/** CPU seconds, including those of its threads. */
+export function cpuOf({ child }: Child): number {
+  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+export async function inParallel(total: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const worker = async () => {
+    for (let index = next++; index < total; index = next++) await work(index)
+  }
+  await Promise.all(Array.from({ length: 16 }, worker))
+}
+
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 300_000
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error('it did not come true in five minutes')
+    await pause(50)
+  }
+}
+
+/** Rounded. */
+export const quantile = (sorted: readonly number[], part: number): number =>
+  Math.round(sorted[Math.floor(sorted.length * part)] as number)

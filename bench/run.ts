@@ -3,6 +3,7 @@
 //   npm run bench -- --draw              the page and its charts again from the record; measures nothing
 
 import { parseArgs } from 'node:util'
+import { measureAgent } from './agent.ts'
 import { measureAuthorize } from './authorize.ts'
 import { measureCli } from './cli.ts'
 import { measureConsole } from './console.ts'
@@ -28,6 +29,7 @@ const parts: { readonly [name: string]: (seconds: number) => Promise<Measured> }
   gateway: measureGateway,
   scale: measureScale,
   sync: measureSync,
+  agent: measureAgent,
   cli: measureCli,
   console: measureConsole,
   etcd: measureEtcd,

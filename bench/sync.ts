@@ -1,6 +1,6 @@
 // The syncer between two API servers in separate processes: cold start, changes, memory, and the cost of patches.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -16,6 +16,7 @@ import {
   startProgram,
 } from '../test/support/cluster-process.ts'
 import type { Figure, Measured } from './measurement.ts'
+import { cpuOf, inParallel, quantile, residentOf, until } from './processes.ts'
 
 const count = Number(process.env['BENCH_ENDPOINTS'] ?? 5000)
 const changesEvery = 20
@@ -87,7 +88,7 @@ async function measure(name: string, config: string): Promise<Run> {
     await killProgram(sync.child)
     const line = [
       `${name.padEnd(16)} ${count} from cold in ${cold.toFixed(1)} s (wanted 30), ${work.toFixed(1)} s of its CPU`,
-      `lag at ${1000 / changesEvery}/s: median ${at(lags, 0.5)} ms, p99 ${at(lags, 0.99)} ms (wanted 250)`,
+      `lag at ${1000 / changesEvery}/s: median ${quantile(lags, 0.5)} ms, p99 ${quantile(lags, 0.99)} ms (wanted 250)`,
       `${(each / 1024).toFixed(1)} KB an object (wanted 20)`,
     ].join('; ')
     const figure = (what: string, value: number, unit: string, wanted: number): Figure => ({
@@ -96,7 +97,7 @@ async function measure(name: string, config: string): Promise<Run> {
     })
     const figures = [
       { ...figure('from cold', cold, 's', 30), note: `${count} objects, ${work.toFixed(1)} s of its own CPU` },
-      { ...figure('lag at 50/s', at(lags, 0.99), 'ms, p99', 250), note: `median ${at(lags, 0.5)} ms` },
+      { ...figure('lag at 50/s', quantile(lags, 0.99), 'ms, p99', 250), note: `median ${quantile(lags, 0.5)} ms` },
       figure('memory', each / 1024, 'KB an object', 20),
     ]
     return { line, cpu, idle, busy, figures }
@@ -168,33 +169,4 @@ async function underChange(virtual: Resources, host: Resources): Promise<number[
   watch.stop()
   if (lags.length < changes) throw new Error(`${changes - lags.length} of ${changes} changes did not arrive`)
   return lags.sort((a, b) => a - b)
-}
-
-const at = (sorted: readonly number[], part: number) => Math.round(sorted[Math.floor(sorted.length * part)] as number)
-
-async function inParallel(total: number, work: (index: number) => Promise<void>): Promise<void> {
-  let next = 0
-  const worker = async () => {
-    for (let index = next++; index < total; index = next++) await work(index)
-  }
-  await Promise.all(Array.from({ length: 16 }, worker))
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 300_000
-  while (!(await isSo())) {
-    if (Date.now() > end) throw new Error('it did not come true in five minutes')
-    await pause(50)
-  }
-}
-
-const pageSize = 4096
-const residentOf = ({ child }: Started) =>
-  Number(readFileSync(`/proc/${child.pid}/statm`, 'utf8').split(' ')[1]) * pageSize
-/** CPU seconds, including the threads of the sandbox. */
-function cpuOf({ child }: Started): number {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }

@@ -2,6 +2,7 @@
 
 import { startAccessRoles } from '../controllers/access-roles.ts'
 import { startAggregation } from '../controllers/aggregation.ts'
+import { startClusterCleanup } from '../controllers/cluster-cleanup.ts'
 import { startClusterConditions } from '../controllers/cluster-conditions.ts'
 import { startClusterReferences } from '../controllers/cluster-references.ts'
 import { startExpiry } from '../controllers/expiry.ts'
@@ -65,6 +66,7 @@ export function startBackgroundLoops({
     startTeamReferences({ resources, kinds: namingTeams, teamUid: apiServer.teamUid, failed }),
     startTeamRoles({ resources, now, failed }),
     startClusterReferences({ resources, failed }),
+    startClusterCleanup({ resources, now, failed }),
     startClusterConditions({ resources, ...apiServer.clusterConditions, now, failed }),
     startRotationOverlap({ resources, write, now, failed }),
     startRevocationSweep({ resources, now, failed }),

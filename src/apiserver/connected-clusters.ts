@@ -35,7 +35,8 @@ export function clusterDependencies({ state, teamNamed, open, failed }: Options)
     desiredItems: ({ name, uid }) => {
       const closed = closedReason(state(), name, uid)
       if (closed) throw closed
-      const items = [...state().itemsOf(uid).values()].map(item =>
+      const isTerminating = state().clusters.get(name)?.isTerminating
+      const items = [...(isTerminating ? [] : state().itemsOf(uid).values())].map(item =>
         'role' in item
           ? { name: item.id, role: item.role }
           : { name: item.id, secret: { ...item.target, source: { ...item.secret.ref, uid: item.secret.uid } } },
@@ -75,7 +76,7 @@ export const conditionDependencies = (
     if (remoteRoles.length === 0) return undefined
     const isSelected = (one: SelectableCluster) =>
       remoteRoles.some(({ clusters }) => selects(clusters, one, clusterUids))
-    const clusters = [...state.clusters.all()].filter(isSelected).map(one => one.name)
+    const clusters = [...state.clusters.all()].filter(one => !one.isTerminating && isSelected(one)).map(one => one.name)
     return { uid, clusters, changedAt: state.teamChangedAt(name) }
   },
 })

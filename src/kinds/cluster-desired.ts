@@ -34,6 +34,9 @@ export type DesiredSecret = {
   readonly source: { readonly namespace: string; readonly name: string; readonly uid: string }
 }
 
+/** In the bookmark after the initial state, which is empty: the Cluster is being deleted. */
+export const terminatingAnnotation = 'management.platform.sh/terminating'
+
 /** Types of delivered Secrets (D69). Tokens of service accounts are not among them. */
 export const deliveredTypes = [
   'Opaque',

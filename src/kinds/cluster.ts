@@ -49,14 +49,20 @@ export const maxProblems = 200
 const status = struct('Observed state of the cluster, as its agent reports it.', {
   kubernetesVersion: text('Version of the cluster.', { maxLength: 128 }),
   agentVersion: text('Version of the agent.', { maxLength: 128 }),
-  lastContact: time('Last report of the agent.'),
+  lastContact: time('Last report of the agent, by the clock of the server.'),
   desiredVersion: text('The resourceVersion of clusters/desired up to which everything is applied, or has a problem.', {
     maxLength: 64,
   }),
+  cleanedUp: flag(
+    'The agent has removed everything that it created in the cluster, because the Cluster is being deleted.',
+  ),
   problems: list(problem, `Problems of the agent, at most ${maxProblems}.`, { maxItems: maxProblems }),
   conditions,
   observedGeneration,
 })
+
+/** Holds a deleted Cluster until its agent has removed what it created. */
+export const agentFinalizer = 'management.platform.sh/agent'
 
 export type ClusterObject = Resource<Static<typeof spec>, Static<typeof status>>
 export type ClusterProblem = Static<typeof problem>

@@ -202,6 +202,7 @@ const needs = new Set([
   'ClusterRolesBound',
   'Connected',
   'Applied',
+  'CleanedUp',
 ])
 
 const serverTypes = new Set([...needs, 'Ready', 'Synced'])

@@ -4,7 +4,9 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
 import type { RingKey } from './key-ring.ts'
 
 /** The first line, in clear text: the type of the stream and the id of its key. Every piece is bound to it. */
-type Head = { readonly platform: 'backup'; readonly format: 1; readonly key: string; readonly salt: string }
+type Head = { readonly platform: 'backup'; readonly format: number; readonly key: string; readonly salt: string }
+
+const FORMAT = 1
 
 const TAG = 16
 const MAX_PIECE = 64 * 2 ** 20
@@ -26,7 +28,7 @@ export async function* sealStream(
   random: (size: number) => Uint8Array,
 ): AsyncGenerator<Buffer> {
   const salt = Buffer.from(random(32))
-  const head: Head = { platform: 'backup', format: 1, key: key.id, salt: salt.toString('hex') }
+  const head: Head = { platform: 'backup', format: FORMAT, key: key.id, salt: salt.toString('hex') }
   const line = Buffer.from(`${JSON.stringify(head)}\n`)
   const own = keyOf(key, salt)
   yield line
@@ -105,11 +107,23 @@ const damaged = (index: number) =>
   new DamageError(`chunk ${index + 1} was modified or truncated, or encrypted with another key of the same id`)
 
 function readHead(line: Buffer): Head {
+  const head = parsed(line)
+  if (head.platform !== 'backup' || !Number.isInteger(head.format))
+    throw new DamageError('not a backup of this platform')
+  if ((head.format as number) > FORMAT)
+    throw new DamageError(
+      `the backup has format ${head.format}, but this version of platform supports formats up to ${FORMAT}: use a newer version`,
+    )
+  if (head.format !== FORMAT || !/^[0-9a-f]{64}$/.test(head.salt ?? '')) throw new DamageError('the backup is damaged')
+  return head as Head
+}
+
+function parsed(line: Buffer): { readonly [field in keyof Head]?: Head[field] | undefined } {
   try {
-    const head = JSON.parse(line.toString()) as Head
-    if (head.platform === 'backup' && head.format === 1 && /^[0-9a-f]{64}$/.test(head.salt)) return head
-  } catch {}
-  throw new DamageError('not a backup of this platform, or created by a newer version')
+    return (JSON.parse(line.toString()) ?? {}) as Partial<Head>
+  } catch {
+    return {}
+  }
 }
 
 /** Reads chunks of a requested size from chunks of any size. */

@@ -67,14 +67,9 @@ test('connect prints manifests with exactly the permissions of the agent, and ke
   assert.deepEqual(found('ClusterRole')[0].rules, [
     { apiGroups: rbac, resources: ['clusterrolebindings'], verbs: write },
     { apiGroups: rbac, resources: ['clusterroles'], resourceNames: ['view', 'edit'], verbs: ['get', 'bind'] },
-    { apiGroups: [''], resources: ['users', 'groups'], verbs: ['impersonate'] },
-    {
-      apiGroups: ['authentication.k8s.io'],
-      resources: ['userextras/authentication.platform.sh/key', 'userextras/authentication.platform.sh/token'],
-      verbs: ['impersonate'],
-    },
     { apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectaccessreviews'], verbs: ['create'] },
   ])
+  assert.deepEqual(found('Service'), [])
   for (const namespace of ['shop', 'shop-jobs']) {
     assert.deepEqual(found('Role', namespace)[0].rules, [{ apiGroups: [''], resources: ['secrets'], verbs: write }])
     assert.deepEqual(found('RoleBinding', namespace)[0].subjects, [

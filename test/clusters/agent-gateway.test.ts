@@ -106,6 +106,9 @@ describe('platform gateway with an agent', () => {
     const [before] = await ask(first, [first.token])
     assert.equal(before?.status, 200, before?.text)
     await must(service.request('DELETE', `${api}/clusters/again`))
+    // As `platform disconnect cluster --keep-cluster` does it.
+    const headers = { 'content-type': 'application/merge-patch+json' }
+    await service.request('PATCH', `${api}/clusters/again`, { headers, body: { metadata: { finalizers: null } } })
     const second = await connect()
     const [old, fresh] = await ask(second, [first.token, second.token])
     assert.deepEqual([old?.status, fresh?.status], [403, 200], old?.text)

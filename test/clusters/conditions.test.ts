@@ -58,8 +58,16 @@ describe('conditions of connected clusters', () => {
     await report()
     await until(`${clusters}/prod`, 'Ready', 'True', 'Ready')
     const silent = { status: { lastContact: '2020-01-01T00:00:00Z' } }
-    await must(agent.ask('PATCH', `${clusters}/prod/status`, silent, merge))
+    await must(admin.ask('PATCH', `${clusters}/prod/status`, silent, merge))
     await until(`${clusters}/prod`, 'Ready', 'False', 'AgentSilent')
+  })
+
+  test('the clock of an agent decides nothing', async () => {
+    const wrong = { status: { lastContact: '2021-01-01T00:00:00Z' } }
+    await must(agent.ask('PATCH', `${clusters}/prod/status`, wrong, merge))
+    const { status } = await must(admin.ask('GET', `${clusters}/prod`))
+    assert.ok(Date.parse(status.lastContact) > Date.parse('2026-01-01T00:00:00Z'), status.lastContact)
+    await until(`${clusters}/prod`, 'Ready', 'True', 'Ready')
   })
 
   test('agents cannot write the conditions of the server', async () => {

@@ -133,6 +133,13 @@ test('the agent of a connected cluster works with the applied manifests, and dis
   const ended = new Promise(resolve => agent.once('exit', resolve))
   agent.kill('SIGTERM')
   await ended
+  // Its agent has reported, so its objects must be there.
+  const other = await openConnectable(home.directory, 'other.kubeconfig')
+  const wrong = await home.run(['disconnect', 'cluster', 'prod', '--yes', '--kubeconfig', other.kubeconfig])
+  await other.close()
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.stderr, /has nothing of cluster prod.*nothing was changed.*--context/)
   await home.ok(['disconnect', 'cluster', 'prod', '--yes', ...kubeFlags])
   assert.deepEqual(await kube.objects(), before)
+  assert.equal((await server.request('GET', `${ours}/clusters/prod`)).status, 404)
 })

@@ -1,16 +1,11 @@
 // A real server, an agent and a cluster: grants of the server arrive in the cluster, and end there.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
-import { type Agent, startAgent } from '../../src/gateway/agent/agent.ts'
-import { openService } from '../../src/gateway/auth/control-plane.ts'
 import { keys, must, soon, teams } from '../access/people.ts'
 import { type AgentCluster, openAgentCluster } from '../support/agent-cluster.ts'
 import { until } from '../support/cluster.ts'
+import { type RunningAgent, runAgent } from './running-agent.ts'
 import {
   type ClusterStage,
   type Agent as Connected,
@@ -27,40 +22,17 @@ describe('a connected cluster', () => {
   let stage: ClusterStage
   let connected: Connected
   let cluster: AgentCluster
-  let agent: Agent
-  let directory: string
-  let service: ReturnType<typeof openService>
+  let agent: RunningAgent
   before(async () => {
     stage = await openClusterStage()
     connected = await stage.connect('prod', { projects })
     cluster = await openAgentCluster()
     cluster.namespaces.set('shop', 'Active')
-    directory = mkdtempSync(join(tmpdir(), 'platform-connected-'))
-    writeFileSync(join(directory, 'agent.key'), `${connected.key}\n`)
-    writeFileSync(join(directory, 'ca.crt'), stage.server.ca)
-    const url = stage.server.https
-    const config = { issuer: { url, ca: 'ca.crt' }, service: { url, ca: 'ca.crt', keyFile: 'agent.key' } }
-    service = openService(config, join(directory, 'gateway.yaml'), { env: {}, now: Date.now })
-    agent = startAgent(
-      { cluster: 'prod', namespace: 'platform-agent', groupPrefix: '', access: cluster.access },
-      {
-        service: () => service,
-        ...{ env: {}, now: Date.now, version: 'test', wrote: () => {} },
-        clock: {
-          ticks: () => performance.now(),
-          wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }).catch(() => {}),
-          random: () => 0,
-        },
-        log: { info: () => {}, warn: () => {}, error: () => {} } as never,
-        failed: () => Object.assign(() => {}, { worked: () => {} }),
-      },
-    )
+    agent = runAgent(stage, connected, cluster)
   })
   after(async () => {
     await agent.stop()
-    service.close()
     await Promise.all([cluster.close(), stage.close()])
-    rmSync(directory, { recursive: true })
   })
   const ask = (method: string, path: string, body?: object) =>
     must(stage.admin.ask(method, path, body, method === 'PATCH' ? merge : undefined))

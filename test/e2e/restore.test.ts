@@ -73,6 +73,20 @@ describe('restore', { timeout: 120_000 }, () => {
     ])
   })
 
+  test('a backup of a newer version is refused with the reason', () => {
+    const [head = '', ...rest] = readFileSync(file, 'latin1').split('\n')
+    const newer = JSON.stringify({ ...JSON.parse(head), format: 2 })
+    const { status, stderr } = run(
+      'restore - --data newer --master-key data/master.key',
+      Buffer.from([newer, ...rest].join('\n'), 'latin1'),
+    )
+    assert.equal(status, 1)
+    assert.match(
+      String(stderr),
+      /has format 2, but this version of platform supports formats up to 1: use a newer version/,
+    )
+  })
+
   test('a failed restore removes what it created, and nothing else', async t => {
     const one = await halfRestored(t, 'meant')
     writeFileSync(join(scratch, 'meant/ca.key'), 'of somebody else')

@@ -84,7 +84,7 @@ describe('a server with etcd refuses to start', () => {
   test('if the data has another format', async () => {
     await put(endpoint(), '/future/records/installation', JSON.stringify({ format: 9, id: 'x', offset: 0 }))
     const said = await serve('--etcd-endpoints', endpoint(), '--etcd-prefix', '/future')
-    assert.match(said, /has format 9; this version reads format 1/)
+    assert.match(said, /has format 9, but this version of platform supports format 1: use a newer version/)
   })
 
   test('with another master key than the other replicas', async () => {

@@ -44,7 +44,8 @@ export function proofsOf(scale: Scale): readonly Proof[] {
     ...pieces(of(10), index => consistency(index)),
     ...pieces(of(10), index => replicas(index, scale < 1 ? of(100_000) : 100_000)),
     ...Object.keys(bugs).map(name => seededBug(name)),
-    { part: 'Crashes', name: 'syncer', run: () => syncChaos(of(60)) },
+    { part: 'Crashes', name: 'syncer', run: () => chaos(syncChaos, of(60)) },
+    { part: 'Crashes', name: 'agent', run: () => chaos(agentChaos, of(60)) },
     { part: 'Sign-in', name: 'model', run: seed => signIn(seed, of(1000)) },
     { part: 'Malice', name: 'requests', run: seed => rawRequests(seed, of(50_000)) },
     { part: 'Malice', name: 'texts', run: seed => bentTexts(seed, of(5000)) },
@@ -109,17 +110,31 @@ async function storeCrashes(seed: string, kills: number): Promise<Line[]> {
 }
 
 /** The test of that name, with a longer duration. */
-async function syncChaos(seconds: number): Promise<Line[]> {
-  const file = join(import.meta.dirname, '../e2e/sync-chaos.slow.test.ts')
-  const env = { ...process.env, SYNC_CHAOS_SECONDS: String(seconds) }
+type Chaos = { readonly file: string; readonly variable: string; readonly killed: string }
+
+/** Runs the chaos test for longer. */
+async function chaos({ file, variable, killed }: Chaos, seconds: number): Promise<Line[]> {
+  const env = { ...process.env, [variable]: String(seconds) }
   const timeout = (seconds + 240) * 1000
-  const { code, stdout } = await exec(process.execPath, ['--test', '--test-reporter=spec', file], { env, timeout })
+  const path = join(import.meta.dirname, '..', file)
+  const { code, stdout } = await exec(process.execPath, ['--test', '--test-reporter=spec', path], { env, timeout })
   const [, what = ''] = /✖ (.+)/.exec(stdout) ?? []
   // A run without tests also exits with 0.
   const isKept = code === 0 && /^ℹ pass [1-9]/m.test(stdout)
   const found = isKept ? 'it came to what the model says' : `it ended with ${code}: ${what}`
-  const about = `a syncer and both its servers killed at random for ${seconds} s under change`
+  const about = `${killed} killed at random for ${seconds} s under change`
   return [{ what: about, wanted: 'the same state as the model', found, kept: isKept }]
+}
+
+const syncChaos: Chaos = {
+  file: 'e2e/sync-chaos.slow.test.ts',
+  variable: 'SYNC_CHAOS_SECONDS',
+  killed: 'a syncer and both its servers',
+}
+const agentChaos: Chaos = {
+  file: 'clusters/chaos.slow.test.ts',
+  variable: 'AGENT_CHAOS_SECONDS',
+  killed: 'the agent of a cluster, the management API and the cluster',
 }
 
 function powerLoss(seed: string, commits: number): Line[] {

@@ -33,14 +33,14 @@ export type ConnectableCluster = {
   close(): Promise<void>
 }
 
-export async function openConnectable(directory: string): Promise<ConnectableCluster> {
+export async function openConnectable(directory: string, file = 'kube.config'): Promise<ConnectableCluster> {
   const clock = { now: Date.now, forward: () => {} }
   const apiServer = await buildApiServer({ onlyKinds: [...connectableKinds, Lease], clock })
   const resources = apiServer.internalClient
   const requests: KubeRequest[] = []
   const front = await openFront({ ...apiServer, as: () => recording(resources, requests) as never })
   const server = `${front.url}${prefix}`
-  const kubeconfig = join(directory, 'kube.config')
+  const kubeconfig = join(directory, file)
   writeFileSync(kubeconfig, kubeconfigOf(server))
   return {
     server,

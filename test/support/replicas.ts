@@ -1,7 +1,7 @@
 // Starts etcd members and replicas of the server on them.
 
 import { type EtcdCluster, startEtcd } from './etcd.ts'
-import { type Server, startServer } from './server.ts'
+import { type Again, type Server, startServer } from './server.ts'
 
 export type Replicas = {
   readonly etcd: EtcdCluster
@@ -15,15 +15,20 @@ export type Replicas = {
 }
 
 export async function startReplicas(
-  options: { readonly members?: number; readonly replicas?: number; readonly args?: readonly string[] } = {},
+  options: {
+    readonly members?: number
+    readonly replicas?: number
+    readonly args?: readonly string[]
+    readonly begin?: Again
+  } = {},
 ): Promise<Replicas> {
-  const { members = 1, replicas = 2, args: more = [] } = options
+  const { members = 1, replicas = 2, args: more = [], begin = {} } = options
   const etcd = await startEtcd({ members })
   const args = etcdArgs(etcd, more)
-  const first = await startServer({ args })
+  const first = await startServer({ args, begin })
   const servers = [first]
   const add = async () => {
-    const server = await startServer({ args, replicaOf: first })
+    const server = await startServer({ args, begin, replicaOf: first })
     servers.push(server)
     return server
   }

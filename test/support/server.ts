@@ -56,10 +56,14 @@ export type Server = {
   kill(): Promise<void>
 }
 
-/** Start options: modules to load before the program, and variables. */
-export type Again = { readonly imports?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
+/** Start options: modules to load before the program, variables, and another program than this version's. */
+export type Again = {
+  readonly imports?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly program?: string
+}
 
-const program = join(import.meta.dirname, '../../bin/platform.js')
+const ownProgram = join(import.meta.dirname, '../../bin/platform.js')
 /** The flags that the launcher would set. With these it does not restart itself. */
 const flags = ['--max-semi-space-size=32']
 const within = 60_000
@@ -169,7 +173,10 @@ type Running = {
   output(): string
 }
 
-async function run(args: readonly string[], { imports = [], env = {} }: Again = {}): Promise<Running> {
+async function run(
+  args: readonly string[],
+  { imports = [], env = {}, program = ownProgram }: Again = {},
+): Promise<Running> {
   const before = imports.flatMap(file => ['--import', file])
   const child = spawn(process.execPath, [...flags, ...before, program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -45,18 +45,24 @@ export type Prepare = (
 type Authentication = Authenticate & { readonly isCurrent: IsCurrent; readonly prepare: Prepare }
 
 export function authenticateWith(options: AuthenticateOptions): Authentication {
-  const { keyIndex, teams, users, now, touch, machineTokens, sessions } = options
+  const { keyIndex, teams, users, clusters, now, touch, machineTokens, sessions } = options
   const identities = new WeakMap<AccessKey, Identity>()
   const bearer = (header: string) => secretIn(header, machineTokens !== undefined)
   const digestOf = digests(text => options.digest(bearer(text)))
+  /** Why a token of an issuer does not count, although the issuer vouches for it. */
+  const tokenProblem = ({ username }: Caller): string | undefined =>
+    users.isDisabled(username) ? 'the user of the token is disabled' : clusters.problemOf({ subject: username })
   const authenticate: Authenticate = (authorization, quietly = false, connection) => {
     if (authorization === undefined) return undefined
     const found = digestOf(authorization, connection)
     const key = keyIndex.find(found)
     if (!key) {
       const machine = machineTokens?.callerOf(found)
-      if (machine && users.isDisabled(machine.username)) throw unauthorized('the user of the token is disabled')
-      if (machine) return machine
+      if (machine) {
+        const why = tokenProblem(machine)
+        if (why !== undefined) throw unauthorized(why)
+        return machine
+      }
       throw notKnown(bearer(authorization), keyIndex.removed(found))
     }
     const time = now()
@@ -94,7 +100,7 @@ export function authenticateWith(options: AuthenticateOptions): Authentication {
   }
   const isCurrent: IsCurrent = caller => {
     if (caller.issuer !== undefined)
-      return !users.isDisabled(caller.username) && (machineTokens?.isCurrent(caller) ?? false)
+      return tokenProblem(caller) === undefined && (machineTokens?.isCurrent(caller) ?? false)
     const key = caller.keyUid === undefined ? undefined : keyIndex.withUid(caller.keyUid)
     if (!key) return false
     const identity = identityOf(key, { teams, keyIndex }, identities)

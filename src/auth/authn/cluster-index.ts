@@ -52,7 +52,7 @@ export function openClusterIndex({ resources, changed, followed, failed }: Clust
     get: name => informer.get({ namespace: '', name }),
     all: () => informer.values(),
     problemOf: ({ subject = '' }) =>
-      isAgentSubject(subject) && !agents.has(subject) ? 'the cluster of the access key was deleted' : undefined,
+      isAgentSubject(subject) && !agents.has(subject) ? 'the cluster of the agent was deleted' : undefined,
     stop: informer.stop,
   }
 }

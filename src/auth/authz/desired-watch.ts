@@ -3,7 +3,7 @@
 import { ApiError, isUndecryptable } from '../../api/errors.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import { documentOf, statusDocument, type Watch, type WatchEvent, watchEvent } from '../../api/resources.ts'
-import type { DesiredItem } from '../../kinds/cluster-desired.ts'
+import { type DesiredItem, terminatingAnnotation } from '../../kinds/cluster-desired.ts'
 import type { Item } from './desired-items.ts'
 import type { DesiredState } from './desired-state.ts'
 
@@ -21,9 +21,9 @@ const maxBytes = 512 * 1024
 /** Why nothing is sent to a cluster; undefined: it may be. */
 export function closedReason({ clusters }: DesiredState, name: string, uid: string): ApiError | undefined {
   const cluster = clusters.get(name)
-  if (!cluster || cluster.uid !== uid || cluster.isTerminating)
-    return new ApiError(404, 'NotFound', `cluster "${name}" was deleted`)
-  return cluster.isDisabled
+  if (!cluster || cluster.uid !== uid) return new ApiError(404, 'NotFound', `cluster "${name}" was deleted`)
+  // The agent of a cluster that is being deleted sees an empty state, and removes what it created.
+  return cluster.isDisabled && !cluster.isTerminating
     ? new ApiError(
         403,
         'Forbidden',
@@ -36,7 +36,10 @@ export function watchDesired(
   { state, open, failed }: DesiredWatchOptions,
   { name, uid }: { readonly name: string; readonly uid: string },
 ): Watch {
-  const pending = new Set<string>(state.itemsOf(uid).keys())
+  const isTerminating = () => state.clusters.get(name)?.isTerminating === true
+  /** A cluster that is being deleted gets a new stream, with an empty state. */
+  const isLast = isTerminating()
+  const pending = new Set<string>(isLast ? [] : state.itemsOf(uid).keys())
   /** Items that the agent has. */
   const sent = new Set<string>()
   let isInitial = true
@@ -45,7 +48,7 @@ export function watchDesired(
   let isStopped = false
   let wake: () => void = () => {}
   const unfollow = state.follow(uid, id => {
-    if (id !== undefined) pending.add(id)
+    if (id !== undefined && !isLast) pending.add(id)
     wake()
   })
   const stop = () => {
@@ -101,7 +104,9 @@ export function watchDesired(
     }
     if (isInitial) {
       isInitial = false
-      events.push(bookmark({ 'k8s.io/initial-events-end': 'true' }))
+      events.push(
+        bookmark({ 'k8s.io/initial-events-end': 'true', ...(isLast ? { [terminatingAnnotation]: 'true' } : {}) }),
+      )
     } else if (events.length || marked !== state.version) events.push(bookmark())
     marked = state.version
     return events
@@ -115,6 +120,10 @@ export function watchDesired(
         if (closed) {
           stop()
           return [watchEvent('ERROR', statusDocument(closed.status))]
+        }
+        if (isTerminating() && !isLast) {
+          stop()
+          return undefined
         }
         const events = batch()
         if (events.length) return events

@@ -6,6 +6,7 @@ import { dnsLabel, isReservedName, qualifiedName } from '../../api/names.ts'
 import type { At } from '../../api/yaml-source.ts'
 import { checkScope } from '../../kinds/scope-validation.ts'
 import { checkLogin } from '../oidc/login-rules.ts'
+import { checkAgent } from './agent-identity.ts'
 import type { AuthConfig, JwtEntry, LoginEntry } from './auth-config-schema.ts'
 import { checkIssuer } from './issuer-rules.ts'
 
@@ -82,7 +83,7 @@ function checkJwt(entry: JwtEntry, at: At): Finding[] {
     const path = pathOf(field)
     found.push({ at: [...at, ...path], message: `${nameOf([...at, ...path])}: ${message}` })
   }
-  return found
+  return [...found, ...checkAgent(entry.agent, [...at, 'agent'])]
 }
 
 const defaultLifetime = 86_400
@@ -123,6 +124,7 @@ function checkUnique(placed: readonly Placed[]): Finding[] {
     once([...at, 'name'], entry.name, 'name')
     // People and machines may come from the same issuer, because their audiences differ.
     once([...at, 'issuer', 'url'], entry.issuer?.url, `url of ${at[0]}`)
+    if ('agent' in entry) once([...at, 'agent', 'uid'], entry.agent?.uid, 'uid of agent')
   }
   return found
 }

@@ -70,6 +70,17 @@ const userRule = struct(
   ['expression'],
 )
 
+const agent = struct(
+  'The agent of a connected cluster, which signs in with tokens of this issuer. Only that cluster may have the issuer.',
+  {
+    cluster: text('Name of the Cluster.'),
+    uid: text('uid of the Cluster. A Cluster that is created again has another one.'),
+    namespace: text('Namespace of the service account of the agent.'),
+    serviceAccount: text('Name of the service account of the agent.'),
+  },
+  ['cluster', 'uid', 'namespace', 'serviceAccount'],
+)
+
 const jwt = struct(
   'Machines with tokens of one issuer.',
   {
@@ -80,6 +91,7 @@ const jwt = struct(
     userValidationRules: list(userRule, 'Conditions on the resulting user. All must hold.'),
     maxTokenLifetime: text('Longest lifetime of a token, from iat to exp, as a duration such as 1h. Default 24h.'),
     scope,
+    agent,
   },
   ['name', 'issuer', 'claimMappings'],
 )

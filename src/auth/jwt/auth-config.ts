@@ -25,6 +25,8 @@ export type IssuerConfig = {
   readonly ca: string | undefined
   readonly audiences: readonly string[]
   readonly scope: JwtEntry['scope']
+  /** The agent of the connected cluster that has this issuer. */
+  readonly agent: JwtEntry['agent']
   /** Seconds. */
   readonly maxTokenLifetime: number
   /** Changes with the rules, the mapping and the scope. */
@@ -62,11 +64,12 @@ export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile, env: Env =
   const issuers = entries.jwt.flatMap((entry, index): IssuerConfig[] => {
     if (!entry) return []
     const at = ['jwt', index]
-    const { name = '', issuer = {}, scope } = entry
+    const { name = '', issuer = {}, scope, agent } = entry
     const mapping = compileMapping(entry, mappingTools(at, more))
     const ca = files.certificateOf(issuer, [...at, 'issuer'])
     const [audiences, maxTokenLifetime] = [issuer.audiences ?? [], tokenLifetimeOf(entry)]
-    return [{ name, ...addressOf(issuer), ca, audiences, scope, mapping, maxTokenLifetime, stamp: stampOf(entry) }]
+    const rest = { scope, agent, mapping, maxTokenLifetime, stamp: stampOf(entry) }
+    return [{ name, ...addressOf(issuer), ca, audiences, ...rest }]
   })
   const logins = entries.login.flatMap((entry, index): LoginConfig[] => {
     if (!entry) return []
@@ -88,8 +91,15 @@ export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile, env: Env =
   return { issuers, logins, files: files.names, problems: problemsIn(text, findings) }
 }
 
-function stampOf({ claimValidationRules, claimMappings, userValidationRules, scope }: JwtEntry): string {
-  const text = JSON.stringify([claimValidationRules, claimMappings, userValidationRules, scope])
+function stampOf({ claimValidationRules, claimMappings, userValidationRules, scope, agent }: JwtEntry): string {
+  // Without an agent the stamp is that of earlier versions.
+  const text = JSON.stringify([
+    claimValidationRules,
+    claimMappings,
+    userValidationRules,
+    scope,
+    ...(agent ? [agent] : []),
+  ])
   return hash('sha256', text, 'hex').slice(0, 32)
 }
 

@@ -3,10 +3,12 @@
 import type { Caller, Scope } from '../../api/caller.ts'
 import { type ApiError, unauthorized } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
+import { agentGroup } from '../../kinds/cluster-desired.ts'
 import { issuerGroup, type MachineRecord } from '../../kinds/machine-key.ts'
 import type { TeamIndex } from '../authn/team-index.ts'
 import { restricts } from '../authz/scope.ts'
 import { isTokenLike } from '../tokens/token.ts'
+import { agentIn } from './agent-identity.ts'
 import type { IssuerConfig } from './auth-config.ts'
 import { type MappedUser, MappingError } from './claim-mapping.ts'
 import { explainToken, type TokenExplanation } from './explain-token.ts'
@@ -253,7 +255,7 @@ const hasAudience = ({ claims }: Entry, { config }: Issuer) =>
   audiencesIn(claims).some(one => config.audiences.includes(one))
 
 /** The parts of the caller, for comparison. */
-const identityIn = ({ issuer, ...user }: Entry['user']) => [user, issuer.config.name, issuer.config.scope]
+const identityIn = ({ issuer: { config }, ...user }: Entry['user']) => [user, config.name, config.scope, config.agent]
 
 /** A User, as a key for the same name would be (D16): teams list it by name or group, and it owns what it creates. */
 function toCaller(
@@ -261,17 +263,28 @@ function toCaller(
   teams: MachineTokensOptions['teams'],
 ): Caller {
   const { username, uid, issuer, extra } = user
-  const { name, url, scope } = issuer.config
+  const { name, url, scope, agent } = issuer.config
+  const token = { issuer: name, keyUid: tokenKeyId(url, claims), keyUntil: expires }
+  const from = { 'authentication.platform.sh/issuer': [url] }
+  const subject = agentIn(agent, claims)
+  // As with the access key of an agent.
+  if (subject !== undefined)
+    return {
+      identity: 'Subject',
+      username: subject,
+      groups: ['system:authenticated', agentGroup],
+      extra: from,
+      ...token,
+      scope: { roles: [{ role: 'agent' }] },
+    }
   const groups = ['system:authenticated', `platform:user:${username}`, issuerGroup(name), ...user.groups]
   return {
     identity: 'User',
     username,
     groups: [...groups, ...teams.of(username, groups).map(team => `platform:team:${team}`)],
     ...(uid === undefined ? {} : { uid }),
-    extra: { ...extra, 'authentication.platform.sh/issuer': [url] },
-    issuer: name,
-    keyUid: tokenKeyId(url, claims),
-    keyUntil: expires,
+    extra: { ...extra, ...from },
+    ...token,
     ...(restricts(scope as Scope | undefined) ? { scope: scope as Scope } : {}),
   }
 }

@@ -51,6 +51,12 @@ export const connectFlags = {
   },
   ...agentNamespaceFlag,
   image: { type: 'text', value: 'IMAGE', what: 'Container image of this program.', default: 'platform:latest' },
+  'service-account-issuer': {
+    type: 'text',
+    value: 'URL',
+    what: "Issuer of the cluster's service-account tokens. The agent signs in with its token, without an access key.",
+    check: one => (URL.parse(one)?.protocol === 'https:' ? [] : ['must be a URL that begins with https://']),
+  },
   'rotate-key': { type: 'switch', what: 'Replace the access key of the agent. The old one stays valid for one hour.' },
   apply: { type: 'switch', what: 'Apply the manifests to the cluster instead of printing them.' },
   output: {
@@ -76,6 +82,8 @@ export function wantedCluster(name: string, flags: ConnectFlags, caBundle: strin
   const problems = namespaceProblems(name).map(one => `NAME ${quoted(name)} ${one}`)
   const labels = Object.fromEntries(flags.label.map(text => readLabel(text, problems)))
   const projects = readProjects(flags.project, problems)
+  if (flags['service-account-issuer'] && flags['rotate-key'])
+    problems.push('--rotate-key and --service-account-issuer exclude each other: the agent has no access key')
   if (flags['gateway-ca'] && !flags['gateway-url']) problems.push('--gateway-ca requires --gateway-url')
   for (const { project, namespaces } of projects)
     if (namespaces.includes(flags.namespace))

@@ -13,6 +13,7 @@ import { ensureCluster } from './cluster-object.ts'
 import { connectFlags, wantedCluster } from './connect-flags.ts'
 import { applyAll, checkNamespace, openKube } from './kube-cluster.ts'
 import { keySecretName, manifestsOf } from './manifests.ts'
+import { authEntryText } from './service-account.ts'
 
 export const connectCluster = defineCommand({
   words: ['connect', 'cluster'],
@@ -46,8 +47,9 @@ export const connectCluster = defineCommand({
       const { cluster, done } = await ensureCluster(session, wanted, dryRun)
       report(`cluster/${name} ${done}`)
       const agent = { name, uid: cluster.metadata.uid ?? '' }
-      const key = await ensureAgentKey(session, agent, { rotate: flags['rotate-key'], dryRun })
-      report(`accesskey/${key.name} ${key.done}`)
+      const tokens = flags['service-account-issuer']
+      const key = tokens ? undefined : await ensureAgentKey(session, agent, { rotate: flags['rotate-key'], dryRun })
+      if (key) report(`accesskey/${key.name} ${key.done}`)
       const manifests = manifestsOf({
         cluster: name,
         namespace: flags.namespace,
@@ -57,15 +59,17 @@ export const connectCluster = defineCommand({
         issuer,
         server: session.server,
         ca: session.ca,
-        key: key.isKept ? undefined : (key.secret ?? '(created without --dry-run)'),
+        key: !key || key.isKept ? undefined : (key.secret ?? '(created without --dry-run)'),
+        usesServiceAccount: tokens !== undefined,
         gatewayUrl: cluster.spec?.gateway?.url,
         tlsSecret: flags['gateway-tls-secret'],
       })
       if (kube) {
-        await checkKey(kube.resources, flags.namespace, key)
+        if (key) await checkKey(kube.resources, flags.namespace, key)
         const failures = await applyAll(kube.resources, manifests, { dryRun, report })
         if (failures.length) throw new SeveralErrors(failures)
       } else printManifests(io, manifests, { output: flags.output, key, context: flags.context })
+      if (tokens) io.err(authEntryText({ ...agent, namespace: flags.namespace, issuer: tokens, audience: issuer }))
       giveHints(io, name, { session, cluster, flags })
       return 0
     } finally {
@@ -112,10 +116,10 @@ async function checkKey(resources: Session['resources'], namespace: string, { is
   }
 }
 
-type Printing = { readonly output: string; readonly key: AgentKey; readonly context: string | undefined }
+type Printing = { readonly output: string; readonly key: AgentKey | undefined; readonly context: string | undefined }
 
 function printManifests(io: Io, manifests: readonly JsonObject[], { output, key, context }: Printing): void {
-  if (key.secret !== undefined && io.isTerminal)
+  if (key?.secret !== undefined && io.isTerminal)
     io.err('platform: warning: the manifests contain the access key of the agent: pipe them to kubectl or to a file\n')
   if (output === 'json') printJson(io, { apiVersion: 'v1', kind: 'List', items: manifests }, 'json')
   else
@@ -126,7 +130,7 @@ function printManifests(io: Io, manifests: readonly JsonObject[], { output, key,
   io.err(
     `Apply them: kubectl${context ? ` --context ${context}` : ''} apply --server-side --field-manager platform -f FILE\n`,
   )
-  if (key.isKept) io.err('The manifests do not contain the existing key of the agent. For a new one: --rotate-key\n')
+  if (key?.isKept) io.err('The manifests do not contain the existing key of the agent. For a new one: --rotate-key\n')
 }
 
 type Hints = {

@@ -2,8 +2,9 @@
 
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
+import type { Resource } from '../../api/object.ts'
 import { defineCommand, SeveralErrors } from '../../host/command.ts'
-import { Cluster } from '../../kinds/cluster.ts'
+import { agentFinalizer, Cluster } from '../../kinds/cluster.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
@@ -43,6 +44,10 @@ export const disconnectCluster = defineCommand({
       const keys = (await agentKeys(session, name)).map(key => key.metadata.name ?? '')
       if (!cluster && keys.length === 0 && remnants.length === 0)
         throw new ApiError(404, 'NotFound', `cluster ${name} is not connected: platform list clusters`)
+      if (kube && cluster?.status?.lastContact && remnants.length === 0)
+        throw new Error(
+          `${kube.server} has nothing of cluster ${name}, whose agent has reported; nothing was changed. Check --context and --kubeconfig. If everything is removed from the cluster already, use --keep-cluster`,
+        )
       const there = kube ? ` and ${remnants.length} objects in ${kube.server}` : ''
       const what = `Delete cluster/${name} and ${keys.length} access keys of its agent on ${session.server}${there}?`
       await confirm(io, what, flags.yes || dryRun)
@@ -74,12 +79,33 @@ const remover =
   async (kind: Kind, name: string, word: string): Promise<unknown[]> => {
     try {
       const answer = await resources.delete(kind, { namespace: '', name }, { dryRun })
-      report(`${word}/${name} ${'document' in answer ? 'is being deleted' : 'deleted'}`)
+      const isHeld = 'document' in answer && (dryRun || !(await release(resources, kind, answer.document.object)))
+      report(`${word}/${name} ${isHeld ? 'is being deleted' : 'deleted'}`)
       return []
     } catch (error) {
       return error instanceof ApiError && error.code === 404 ? [] : [error]
     }
   }
+
+const maxAttempts = 5
+
+/** Nobody waits for the agent: what it created is removed, or stays on purpose. Returns whether the object is gone. */
+async function release(resources: Session['resources'], kind: Kind, held: Resource): Promise<boolean> {
+  const at = { namespace: '', name: held.metadata.name ?? '' }
+  for (let { metadata } = held, attempt = 1; ; attempt++) {
+    const { uid = '', resourceVersion = '', finalizers = [] } = metadata
+    if (!finalizers.includes(agentFinalizer)) return false
+    const others = finalizers.filter(one => one !== agentFinalizer)
+    const body = { metadata: { uid, resourceVersion, finalizers: others } }
+    try {
+      await resources.patch(kind, at, { type: 'merge', body })
+      return others.length === 0
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 409 || attempt === maxAttempts) throw error
+      metadata = (await resources.get(kind, at)).object.metadata
+    }
+  }
+}
 
 /** The agent may have created something between the list and the deletion of its key and its pod. */
 async function removeLate(

@@ -18,6 +18,8 @@ export type ManifestOptions = {
   readonly ca: string | undefined
   /** The key of the agent; absent: the Secret in the cluster stays as it is. */
   readonly key: string | undefined
+  /** The agent signs in with a token of its service account instead of a key. */
+  readonly usesServiceAccount: boolean
   readonly gatewayUrl: string | undefined
   /** Secret of type kubernetes.io/tls in the agent's namespace; absent: the gateway's own CA issues the certificate. */
   readonly tlsSecret: string | undefined
@@ -28,7 +30,7 @@ export const clusterLabel = 'platform.sh/cluster'
 /** On every object that the agent creates: the uid of the Cluster. */
 export const clusterUidLabel = 'platform.sh/cluster-uid'
 
-const agentName = 'platform-agent'
+export const agentName = 'platform-agent'
 export const keySecretName = 'platform-agent-key'
 
 const rbac = 'rbac.authorization.k8s.io'
@@ -56,7 +58,7 @@ export function manifestsOf(options: ManifestOptions): JsonObject[] {
   return [
     object('v1', 'Namespace', { name: namespace }, {}),
     own('v1', 'ServiceAccount', agentName, {}),
-    object(`${rbac}/v1`, 'ClusterRole', { name: wide }, { rules: clusterRules(options.bindableRoles) }),
+    object(`${rbac}/v1`, 'ClusterRole', { name: wide }, { rules: clusterRules(options) }),
     object(`${rbac}/v1`, 'ClusterRoleBinding', { name: wide }, { roleRef: refTo('ClusterRole', wide), subjects }),
     ...role(namespace, wide, [
       { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
@@ -69,9 +71,7 @@ export function manifestsOf(options: ManifestOptions): JsonObject[] {
       ? []
       : [own('v1', 'Secret', keySecretName, { type: 'Opaque', data: { key: Buffer.from(key).toString('base64') } })]),
     own('v1', 'ConfigMap', agentName, { data: configOf(options) }),
-    own('v1', 'Service', agentName, {
-      spec: { selector: selectorOf(cluster), ports: [{ name: 'https', port: 443, targetPort: ports.https }] },
-    }),
+    ...(options.gatewayUrl === undefined ? [] : [own('v1', 'Service', agentName, { spec: serviceOf(cluster) })]),
     own('apps/v1', 'Deployment', agentName, { spec: deploymentOf(options, labels) }),
   ]
 }
@@ -79,7 +79,22 @@ export function manifestsOf(options: ManifestOptions): JsonObject[] {
 const refTo = (kind: string, name: string) => ({ apiGroup: rbac, kind, name })
 const selectorOf = (cluster: string) => ({ 'app.kubernetes.io/name': agentName, [clusterLabel]: cluster })
 
-function clusterRules(bindableRoles: readonly string[]): Json {
+const impersonation = [
+  { apiGroups: [''], resources: ['users', 'groups'], verbs: ['impersonate'] },
+  {
+    apiGroups: ['authentication.k8s.io'],
+    resources: ['userextras/authentication.platform.sh/key', 'userextras/authentication.platform.sh/token'],
+    verbs: ['impersonate'],
+  },
+]
+
+const serviceOf = (cluster: string) => ({
+  selector: selectorOf(cluster),
+  ports: [{ name: 'https', port: 443, targetPort: ports.https }],
+})
+
+/** Only a gateway for users impersonates them. */
+function clusterRules({ bindableRoles, gatewayUrl }: ManifestOptions): Json {
   const bind = {
     apiGroups: [rbac],
     resources: ['clusterroles'],
@@ -90,12 +105,7 @@ function clusterRules(bindableRoles: readonly string[]): Json {
     { apiGroups: [rbac], resources: ['clusterrolebindings'], verbs: write },
     // An empty list of names would mean every role.
     ...(bindableRoles.length ? [bind] : []),
-    { apiGroups: [''], resources: ['users', 'groups'], verbs: ['impersonate'] },
-    {
-      apiGroups: ['authentication.k8s.io'],
-      resources: ['userextras/authentication.platform.sh/key', 'userextras/authentication.platform.sh/token'],
-      verbs: ['impersonate'],
-    },
+    ...(gatewayUrl === undefined ? [] : impersonation),
     { apiGroups: ['authorization.k8s.io'], resources: ['selfsubjectaccessreviews'], verbs: ['create'] },
   ]
 }
@@ -123,7 +133,13 @@ function configOf({ cluster, namespace, issuer, server, ca, gatewayUrl, tlsSecre
   return { 'gateway.yaml': writeYaml(config), ...(ca ? { 'ca.crt': ca } : {}) }
 }
 
-function deploymentOf({ cluster, image, tlsSecret }: ManifestOptions, labels: JsonObject): JsonObject {
+/** The kubelet replaces it in time. */
+const tokenFor = (audience: string) => ({ audience, expirationSeconds: 3600, path: 'key' })
+
+function deploymentOf(
+  { cluster, image, tlsSecret, issuer, usesServiceAccount }: ManifestOptions,
+  labels: JsonObject,
+): JsonObject {
   const container = {
     name: 'agent',
     image,
@@ -155,7 +171,9 @@ function deploymentOf({ cluster, image, tlsSecret }: ManifestOptions, labels: Js
         containers: [container],
         volumes: [
           { name: 'config', configMap: { name: agentName } },
-          { name: 'key', secret: { secretName: keySecretName } },
+          usesServiceAccount
+            ? { name: 'key', projected: { sources: [{ serviceAccountToken: tokenFor(issuer) }] } }
+            : { name: 'key', secret: { secretName: keySecretName } },
           tlsSecret ? { name: 'tls', secret: { secretName: tlsSecret } } : { name: 'tls', emptyDir: {} },
         ],
       },

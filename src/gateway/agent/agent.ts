@@ -103,7 +103,7 @@ export function startAgent(settings: AgentSettings, dependencies: AgentDependenc
     return ''
   }
 
-  async function report({ desiredVersion, problems }: SessionStatus): Promise<void> {
+  async function report({ desiredVersion, problems, isCleanedUp }: SessionStatus): Promise<void> {
     const kubeVersion = await kubernetesVersion()
     const status = {
       ...(kubeVersion ? { kubernetesVersion: kubeVersion } : {}),
@@ -111,6 +111,7 @@ export function startAgent(settings: AgentSettings, dependencies: AgentDependenc
       lastContact: timestamp(now()),
       ...(desiredVersion ? { desiredVersion } : {}),
       problems,
+      cleanedUp: isCleanedUp || null,
     }
     const body = { status } as unknown as Json
     await service().resources.patch(Cluster, at, { type: 'merge', body }, { subresource: 'status' })
@@ -123,7 +124,7 @@ export function startAgent(settings: AgentSettings, dependencies: AgentDependenc
     if (session || clock.ticks() - reportedAt < reportEvery) return
     reportedAt = clock.ticks()
     const problem = shortened(clusterProblem(error as Error))
-    report({ desiredVersion: '', problems: [problem] }).catch(logs.status)
+    report({ desiredVersion: '', problems: [problem], isCleanedUp: false }).catch(logs.status)
   }
 
   async function lead(uid: string, signal: AbortSignal, replaced: () => void): Promise<void> {

@@ -8,6 +8,8 @@ export interface AppliedVersion {
   /** Call before work on a target. The result is called when it is applied, or has a problem; it returns whether that is news. */
   begin(key: string): () => boolean
   current(): string
+  /** Whether everything that arrived is applied, or has a problem. */
+  readonly isCurrent: boolean
 }
 
 type Pending = { readonly before: string; changes: number }
@@ -32,6 +34,9 @@ export function openAppliedVersion(): AppliedVersion {
     current() {
       const [oldest] = pending.values()
       return oldest ? oldest.before : last
+    },
+    get isCurrent() {
+      return pending.size === 0
     },
   }
 }

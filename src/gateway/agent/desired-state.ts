@@ -14,11 +14,13 @@ export type Wanted = {
 export interface DesiredState {
   /** Whether an initial state is complete. Before, the agent knows nothing, and deletes nothing. */
   readonly isComplete: boolean
+  /** The Cluster is being deleted: the state is empty, and stays so. */
+  readonly isTerminating: boolean
   /** Begins a new initial state. The old state stays in use until `complete`. */
   begin(): void
   put(item: DesiredItem): void
   remove(name: string): void
-  complete(): void
+  complete(state: { readonly isTerminating: boolean }): void
   /** Items with this target. More than one is a mistake of people, and only one of them can win. */
   at(key: string): readonly Wanted[]
   keys(): Iterable<string>
@@ -32,6 +34,7 @@ export function openDesiredState(owner: Owner, changed: (key: string) => void): 
   let byKey = new Map<string, readonly Wanted[]>()
   let next: Map<string, Wanted> | undefined
   let isComplete = false
+  let isTerminating = false
 
   const wantedFor = (item: DesiredItem): Wanted | undefined => {
     const target = targetOf(item)
@@ -59,6 +62,9 @@ export function openDesiredState(owner: Owner, changed: (key: string) => void): 
     get isComplete() {
       return isComplete
     },
+    get isTerminating() {
+      return isTerminating
+    },
     begin() {
       next = new Map()
     },
@@ -85,8 +91,9 @@ export function openDesiredState(owner: Owner, changed: (key: string) => void): 
         if (before !== undefined) changed(before)
       }
     },
-    complete() {
+    complete(state) {
       if (!next) return
+      isTerminating = state.isTerminating
       const [before, now] = [items, next]
       next = undefined
       items = now

@@ -2,7 +2,7 @@
 
 import { ApiError, type Status } from '../../api/errors.ts'
 import type { Watch } from '../../api/resources.ts'
-import type { DesiredItem } from '../../kinds/cluster-desired.ts'
+import { type DesiredItem, terminatingAnnotation } from '../../kinds/cluster-desired.ts'
 import type { DesiredState } from './desired-state.ts'
 
 export type DesiredStreamOptions = {
@@ -63,7 +63,7 @@ async function follow({ open, state, seen, completed, signal }: DesiredStreamOpt
         else if (type !== 'BOOKMARK') state.put(document.object as unknown as DesiredItem)
         else if (!isComplete && metadata.annotations?.[initialEventsEnd] === 'true') {
           isComplete = true
-          state.complete()
+          state.complete({ isTerminating: metadata.annotations[terminatingAnnotation] === 'true' })
           completed()
         }
       }

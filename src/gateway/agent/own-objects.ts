@@ -27,6 +27,8 @@ export interface OwnObjects {
   /** The last error, also if the objects were listed before. */
   readonly error: Error | undefined
   readonly count: number
+  /** The agent knows that there is none. */
+  readonly isEmpty: boolean
   get(ref: Ref): Actual | undefined
   refs(): Iterable<Ref>
   stop(): void
@@ -72,6 +74,9 @@ export function followOwnObjects(options: OwnObjectsOptions): OwnObjects {
     },
     get count() {
       return count
+    },
+    get isEmpty() {
+      return isListed && error === undefined && count === 0
     },
     get,
     refs,

@@ -13,6 +13,8 @@ export interface SecretWatches {
   state(namespace: string): 'ready' | Error | undefined
   /** Watches these namespaces and those that still have Secrets. `isIdle`: nothing is being written, so it may forget empty ones. */
   watch(wanted: ReadonlySet<string>, isIdle: boolean): void
+  /** The agent knows that it has no Secret in any namespace. */
+  readonly isEmpty: boolean
   /** The number of Secrets. */
   readonly size: number
   refs(): Iterable<Ref>
@@ -47,10 +49,7 @@ export function openSecretWatches(options: SecretWatchesOptions): SecretWatches 
     const own = { resources, kind: Secret, namespace, uid, changed, failed, moved: () => moved(namespace) }
     watched.set(namespace, followOwnObjects(own))
   }
-  const isEmpty = (namespace: string) => {
-    const own = watched.get(namespace)
-    return own?.state() === 'ready' && own.error === undefined && own.count === 0
-  }
+  const isEmpty = (namespace: string) => watched.get(namespace)?.isEmpty === true
 
   /** A namespace is recorded before the first write in it, and forgotten after its last Secret. */
   const settle = async ({ wanted, isIdle }: Request) => {
@@ -99,6 +98,9 @@ export function openSecretWatches(options: SecretWatchesOptions): SecretWatches 
     watch(wanted, isIdle) {
       request = { wanted, isIdle }
       if (!isBusy) void run()
+    },
+    get isEmpty() {
+      return !isBusy && recorded !== undefined && [...recorded].every(isEmpty)
     },
     get size() {
       let count = 0

@@ -21,7 +21,12 @@ import { openSecretWatches } from './secret-watches.ts'
 import { openStatusReport } from './status-report.ts'
 import { keyOf, type Owner } from './wanted-object.ts'
 
-export type SessionStatus = { readonly desiredVersion: string; readonly problems: readonly ClusterProblem[] }
+export type SessionStatus = {
+  readonly desiredVersion: string
+  readonly problems: readonly ClusterProblem[]
+  /** The Cluster is being deleted, and nothing of the agent is left in the cluster. */
+  readonly isCleanedUp: boolean
+}
 
 export type AgentClock = {
   /** Monotonic, in milliseconds. */
@@ -68,7 +73,7 @@ export interface Session {
 }
 
 const concurrency = 16
-const writesPerSecond = 200
+const writesPerSecond = 250
 /** With jitter up to 30 seconds. */
 const maxDelay = 20_000
 /** How often the agent looks for roles that have disappeared, and for namespaces that it can forget. */
@@ -116,11 +121,15 @@ export function startSession(options: SessionOptions): Session {
       return undefined
     },
   })
+  const ownChanged = (key: string) => {
+    queue.add(key)
+    if (desired.isTerminating) report.changed()
+  }
   const secrets = openSecretWatches({
     resources,
     record: openNamespaceRecord(resources, { namespace, name: agentObjectName(uid) }, uid),
     uid,
-    changed: key => queue.add(key),
+    changed: ownChanged,
     moved: where => {
       const prefix = keyOf({ kind: Secret, ref: { namespace: where, name: '' } })
       const keys = [...desired.keys()].filter(key => key.startsWith(prefix))
@@ -136,7 +145,7 @@ export function startSession(options: SessionOptions): Session {
     kind: ClusterRoleBinding,
     namespace: '',
     uid,
-    changed: key => queue.add(key),
+    changed: ownChanged,
     moved: () => {
       const { error } = bindings
       if (error === undefined) observer.worked('cluster')
@@ -189,7 +198,12 @@ export function startSession(options: SessionOptions): Session {
     }
   }
   const report = openStatusReport({
-    send: () => options.report({ desiredVersion: applied.current(), problems: problems.list() }),
+    send: () =>
+      options.report({
+        desiredVersion: applied.current(),
+        problems: problems.list(),
+        isCleanedUp: desired.isTerminating && applied.isCurrent && secrets.isEmpty && bindings.isEmpty,
+      }),
     failed: error => observer.failed('status', error),
     worked: () => observer.worked('status'),
     wait: clock.wait,
@@ -209,6 +223,7 @@ export function startSession(options: SessionOptions): Session {
       report.reached()
       watchNamespaces()
       addAll()
+      if (desired.isTerminating) report.changed()
     },
     rejected: error => {
       isRejected = true

@@ -90,7 +90,7 @@ export function parseRecord(value: Buffer, prefix: string): Stored {
     throw new EtcdSetupError(`the record of the installation below the prefix ${prefix} of etcd cannot be read`)
   if (stored.format !== format)
     throw new EtcdSetupError(
-      `the data below the prefix ${prefix} of etcd has format ${stored.format}; this version reads format ${format}`,
+      `the data below the prefix ${prefix} of etcd has format ${stored.format}, but this version of platform supports format ${format}: use a newer version`,
     )
   return stored
 }
