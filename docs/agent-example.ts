@@ -15,6 +15,7 @@ export function agentExample(): string {
     server: url,
     ca: undefined,
     key: undefined,
+    usesServiceAccount: false,
     gatewayUrl: 'https://gateway.prod.example.org',
     tlsSecret: 'platform-agent-tls',
   })
