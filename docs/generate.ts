@@ -1,5 +1,5 @@
-// Writes the generated pages: docs/KINDS.md from the schemas, docs/CLI.md and the help texts from the table of commands, and the
-// file tree of docs/ARCHITECTURE.md. `npm run docs` runs it; tests compare the pages with what it makes.
+// Writes the generated pages: docs/KINDS.md from the schemas, docs/CLI.md and the help texts from the table of commands, the
+// file tree of docs/ARCHITECTURE.md, and the example of an agent in deploy/. `npm run docs` runs it; tests compare the pages with what it makes.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { askingOf, flagRow, helpOf, usageOf } from '../src/cli/help.ts'
 import { commands } from '../src/cmd/commands.ts'
 import { type Command, loaded } from '../src/host/command.ts'
 import { kinds } from '../src/kinds/index.ts'
+import { agentExample } from './agent-example.ts'
 import { architecturePage } from './architecture-tree.ts'
 
 export function kindsPage(): string {
@@ -157,6 +158,7 @@ if (import.meta.main) {
   writeFileSync(join(import.meta.dirname, 'KINDS.md'), `${kindsPage()}\n`)
   writeFileSync(page, await cliPage(readFileSync(page, 'utf8')))
   writeFileSync(join(import.meta.dirname, '../test/cli/help.txt'), await helpTexts())
+  writeFileSync(join(import.meta.dirname, '../deploy/kubernetes/overlays/agent/agent.yaml'), agentExample())
   const architecture = join(import.meta.dirname, 'ARCHITECTURE.md')
   writeFileSync(architecture, architecturePage(readFileSync(architecture, 'utf8')))
 }

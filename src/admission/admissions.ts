@@ -4,6 +4,7 @@ import { type Admissions, forKind } from '../api/admission.ts'
 import { AccessKeyActivity } from '../kinds/access-key-activity.ts'
 import { AuditEvent } from '../kinds/audit-event.ts'
 import { Cluster } from '../kinds/cluster.ts'
+import { CustomResourceDefinition } from '../kinds/custom-resource-definition.ts'
 import { DirectClusterEndpointToken } from '../kinds/direct-cluster-endpoint-token.ts'
 import { Namespace } from '../kinds/namespace.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
@@ -63,6 +64,7 @@ export const admissionsFor = (dependencies: AdmissionDependencies): Admissions =
     forKind(AuditEvent, auditEventAdmission(dependencies)),
     forKind(Cluster, clusterAdmission(dependencies)),
     forKind(DirectClusterEndpointToken, directClusterEndpointTokenAdmission(dependencies)),
+    forKind(CustomResourceDefinition, { collect: () => [] }),
     forKind(Namespace, namespaceAdmission(dependencies)),
     forKind(OwnedAccessKey, ownedAccessKeyAdmission(dependencies)),
     forKind(PatchPreview, patchPreviewAdmission(dependencies)),

@@ -20,7 +20,7 @@ type Update = {
 
 export const writeConditions = (resources: Resources, owner: Owner, { findings, isCurrent, now }: Update) =>
   rewriteStatus(resources, owner, async object =>
-    isCurrent(object) && !findings.every(one => isNoted(object, one))
+    isCurrent(object) && !(isObserved(object) && findings.every(one => isNoted(object, one)))
       ? withConditions(object, findings, now())
       : undefined,
   )
@@ -32,6 +32,10 @@ export const writeFirstConditions = (resources: Resources, owner: Owner, now: ()
     const missingRoles = owner.kind === Team ? await missingRolesOf(resources, object) : undefined
     return withObserved(object, object, { now: now(), missingRoles })
   })
+
+/** Clients such as Flux wait for an object whose newest generation is not observed. */
+const isObserved = ({ metadata, status }: Resource) =>
+  metadata.generation === undefined || status?.['observedGeneration'] === metadata.generation
 
 /** Without the message: an error that repeats with other words is not a change. */
 function isNoted(object: Resource, { type, status, reason, message }: Finding): boolean {

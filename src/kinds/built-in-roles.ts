@@ -50,7 +50,11 @@ export const builtInRoles: {
   },
   'platform-discovery': {
     what: 'API discovery.',
-    rules: [{ verbs: ['get'], nonResourceURLs: ['/', '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'] }],
+    rules: [
+      { verbs: ['get'], nonResourceURLs: ['/', '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'] },
+      // Always empty.
+      { verbs: ['list'], apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'] },
+    ],
     groups: ['system:authenticated'],
   },
   'platform-public': {

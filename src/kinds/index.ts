@@ -4,6 +4,7 @@ import type { Kind } from '../api/kind.ts'
 import { AccessKeyActivity } from './access-key-activity.ts'
 import { AuditEvent } from './audit-event.ts'
 import { Cluster } from './cluster.ts'
+import { CustomResourceDefinition } from './custom-resource-definition.ts'
 import { DirectClusterEndpointToken } from './direct-cluster-endpoint-token.ts'
 import { LoginState } from './login-state.ts'
 import { Namespace } from './namespace.ts'
@@ -25,6 +26,7 @@ export const kinds: readonly Kind[] = [
   AccessKeyActivity,
   AuditEvent,
   Cluster,
+  CustomResourceDefinition,
   DirectClusterEndpointToken,
   IdentityRecord,
   LoginState,

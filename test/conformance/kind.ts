@@ -151,10 +151,13 @@ export function kindSuite(kind: Kind, more: readonly Kind[] = []): void {
             assert.ok(fits, `${name}: ${JSON.stringify(cell)} is not of type ${type}`)
           }
         }
-        assert.ok(table.rows.length)
+        assert.equal(table.rows.length > 0, !alwaysEmpty.includes(kind.kind))
       })
   })
 }
+
+/** Kinds for clients that list them, without objects. */
+const alwaysEmpty = ['CustomResourceDefinition']
 
 type Table = {
   readonly columnDefinitions: readonly { readonly name: string; readonly type: string }[]
@@ -210,6 +213,7 @@ function openWalk(kind: Kind, resources: Resources): { readonly [verb in Verb]: 
     },
     async list() {
       const { items } = await resources.list(kind, { fieldSelector: `metadata.name=${ref.name}` })
+      if (alwaysEmpty.includes(kind.kind)) return assert.deepEqual(items, [])
       assert.equal(items.length, 1)
       current ??= items[0]?.object
       assert.deepEqual(bare(items[0]?.object as Resource), bare(current as Resource))

@@ -36,6 +36,7 @@ await withEachKubectl(kubectl => {
         `clusterrolebindings ${rbac} false ClusterRoleBinding ${verbs}`,
         `clusterroles ${rbac} false ClusterRole ${verbs}`,
         `clusters ${group}/v1 false Cluster ${verbs} platform`,
+        'customresourcedefinitions crd,crds apiextensions.k8s.io/v1 false CustomResourceDefinition list',
         `directclusterendpointtokens ${group}/v1 false DirectClusterEndpointToken create`,
         'namespaces ns v1 false Namespace get,list',
         `ownedaccesskeys oak ${group}/v1 false OwnedAccessKey ${verbs} platform`,
@@ -58,6 +59,7 @@ await withEachKubectl(kubectl => {
 
     test('api-versions lists the groups', async () => {
       const versions = [
+        'apiextensions.k8s.io/v1',
         'authentication.k8s.io/v1',
         'authorization.k8s.io/v1',
         `${group}/v1`,

@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { issueCertificate, makeAuthority } from '../../src/serving/certificate.ts'
 import { versionProblem } from '../../src/storage/etcd/version.ts'
 import { makeKeyRing } from '../../src/storage/key-ring.ts'
+import { makeClientCertificate } from '../support/client-certificate.ts'
 import { type EtcdCluster, startEtcd } from '../support/etcd.ts'
 import { exec } from '../support/exec.ts'
 import { freePort } from '../support/ports.ts'
@@ -116,8 +117,8 @@ describe('a server with etcd refuses to start', () => {
     save('ca', authority)
     save('other', other)
     save('member', issueCertificate(authority, ['127.0.0.1'], Date.now()))
-    await makeClient(scratch, 'client', 'ca')
-    await makeClient(scratch, 'stranger', 'other')
+    await makeClientCertificate(scratch, 'client', 'ca')
+    await makeClientCertificate(scratch, 'stranger', 'other')
     const secure = await startEtcd({ tls: { ca: at('ca.crt'), cert: at('member.crt'), key: at('member.key') } })
     const pair = (name: string) => ['--etcd-cert', at(`${name}.crt`), '--etcd-key', at(`${name}.key`)]
     const ca = (name: string) => ['--etcd-ca', at(`${name}.crt`)]
@@ -147,31 +148,6 @@ test('versions of etcd with known bugs are refused, with the version that fixes 
     assert.equal(versionProblem(version), undefined)
   assert.match(versionProblem('kine') ?? '', /unknown version/)
 })
-
-/** The CA of the program signs only server certificates. */
-async function makeClient(directory: string, name: string, ca: string): Promise<void> {
-  writeFileSync(join(directory, 'client.ext'), 'extendedKeyUsage=clientAuth\n')
-  const run = async (...args: readonly string[]) => {
-    const { code, stderr } = await exec('openssl', args, { cwd: directory })
-    assert.equal(code, 0, stderr)
-  }
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
-  await run('req', ...curve, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', '/CN=platform')
-  const signer = ['-CA', `${ca}.crt`, '-CAkey', `${ca}.key`, '-CAcreateserial']
-  await run(
-    'x509',
-    '-req',
-    '-in',
-    `${name}.csr`,
-    ...signer,
-    '-days',
-    '1',
-    '-extfile',
-    'client.ext',
-    '-out',
-    `${name}.crt`,
-  )
-}
 
 /** Over etcd's JSON gateway, so that the test does not use the code under test. */
 async function put(endpoint: string, key: string, value: string): Promise<void> {

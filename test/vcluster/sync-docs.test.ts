@@ -28,6 +28,7 @@ type Manifest = Resource & {
   }
 }
 const objectsIn = (text: string) => parseAllDocuments(text).map(document => document.toJS() as Manifest)
+const examples = 'deploy/kubernetes/overlays/syncer'
 const rulesIn = (file: string) => objectsIn(readDocument(file)).flatMap(({ rules = [] }) => rules)
 
 test('docs/SYNCER.md lists every flag', () => {
@@ -60,7 +61,7 @@ test('docs/TROUBLESHOOTING.md has a paragraph for every reason of a condition', 
 })
 
 test('the Deployment uses existing flags', () => {
-  const [deployment] = objectsIn(readDocument('examples/syncer/deployment.yaml'))
+  const [deployment] = objectsIn(readDocument(`${examples}/deployment.yaml`))
   const [, , ...args] = deployment?.spec?.template.spec.containers[0]?.args ?? []
   const command = { words: [], what: '', examples: [], flags, run: async () => 0 }
   assert.equal(readFlags(command as never, args, {}).flags['leader-elect' as never], true)
@@ -70,7 +71,7 @@ test('the roles on the page equal those of the examples', () => {
   const shown = blocksOf(readDocument('docs/SYNCER.md'))
     .filter(({ how }) => how === 'yaml')
     .flatMap(({ text }) => objectsIn(text))
-  for (const file of ['examples/syncer/host.yaml', 'examples/syncer/virtual.yaml'])
+  for (const file of [`${examples}/host.yaml`, `${examples}/virtual.yaml`])
     for (const object of objectsIn(readDocument(file)).filter(({ rules }) => rules))
       assert.deepEqual(
         shown.find(({ kind }) => kind === object.kind),
@@ -101,8 +102,8 @@ test('the permissions of the examples are sufficient, and none is unused', { tim
   const [v, h] = [people(virtual), people(host)]
   const used = { virtual: new Set<string>(), host: new Set<string>() }
   const sides = {
-    virtual: confined(virtual.resources, rulesIn('examples/syncer/virtual.yaml'), used.virtual),
-    host: confined(host.resources, rulesIn('examples/syncer/host.yaml'), used.host),
+    virtual: confined(virtual.resources, rulesIn(`${examples}/virtual.yaml`), used.virtual),
+    host: confined(host.resources, rulesIn(`${examples}/host.yaml`), used.host),
   }
   const failures: unknown[] = []
   const vcluster = { name: 'vc', namespace: 'team' }
@@ -147,7 +148,7 @@ test('the permissions of the examples are sufficient, and none is unused', { tim
   // Asked for only at the start, by sync.ts, or again after a restart, or not for every kind.
   const elsewhere = ['get services', 'get endpoints', 'get endpointslices', 'get events', 'patch events']
   const missing = (side: 'virtual' | 'host') =>
-    granted(`examples/syncer/${side}.yaml`).filter(one => !used[side].has(one) && !elsewhere.includes(one))
+    granted(`${examples}/${side}.yaml`).filter(one => !used[side].has(one) && !elsewhere.includes(one))
   assert.deepEqual([missing('virtual'), missing('host')], [[], []])
 })
 

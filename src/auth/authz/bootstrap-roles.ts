@@ -1,7 +1,7 @@
 // Repairs the built-in roles and bindings when the server starts (D27).
 
 import { canonical } from '../../api/codec.ts'
-import { ignoreNotFound } from '../../api/errors.ts'
+import { ApiError, ignoreNotFound } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
@@ -52,8 +52,20 @@ type Wanted = JsonObject & {
   readonly metadata: { readonly name: string; readonly labels: JsonObject; readonly annotations: JsonObject }
 }
 
-/** Rules, subjects, labels and owners become exactly those of the built-in. Other annotations stay. */
+const maxAttempts = 5
+
+/** Another replica that starts at the same time may repair the same object. */
 async function repair(internalClient: Resources, kind: Kind, wanted: Wanted): Promise<void> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await repairOnce(internalClient, kind, wanted)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 409 || attempt === maxAttempts) throw error
+    }
+}
+
+/** Rules, subjects, labels and owners become exactly those of the built-in. Other annotations stay. */
+async function repairOnce(internalClient: Resources, kind: Kind, wanted: Wanted): Promise<void> {
   const ref = { namespace: '', name: wanted.metadata.name }
   const there = await internalClient
     .get(kind, ref)
