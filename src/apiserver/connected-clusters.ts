@@ -4,6 +4,7 @@ import type { AdmissionDependencies } from '../admission/admissions.ts'
 import type { GateDependencies } from '../admission/gate.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import type { TeamRecord } from '../auth/authn/team-index.ts'
+import { missingClusters } from '../auth/authz/delivery-report.ts'
 import type { DesiredState } from '../auth/authz/desired-state.ts'
 import { closedReason, watchDesired } from '../auth/authz/desired-watch.ts'
 import type { ClusterConditionsOptions } from '../controllers/cluster-conditions.ts'
@@ -77,7 +78,9 @@ export const conditionDependencies = (
     const isSelected = (one: SelectableCluster) =>
       remoteRoles.some(({ clusters }) => selects(clusters, one, clusterUids))
     const clusters = [...state.clusters.all()].filter(one => !one.isTerminating && isSelected(one)).map(one => one.name)
-    return { uid, clusters, changedAt: state.teamChangedAt(name) }
+    const names = remoteRoles.flatMap(one => one.clusters.names ?? [])
+    const missing = missingClusters(names, clusterUids, state.clusters.get)
+    return { uid, clusters, missing, changedAt: state.teamChangedAt(name) }
   },
 })
 

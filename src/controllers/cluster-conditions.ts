@@ -3,7 +3,7 @@
 import type { Ref, Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { Cluster, type ClusterObject, type ClusterProblem } from '../kinds/cluster.ts'
-import type { Finding } from '../kinds/object-conditions.ts'
+import { type Finding, remotePending } from '../kinds/object-conditions.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { Team } from '../kinds/team.ts'
 import { mentions, startInformer } from '../reconcile/informer.ts'
@@ -18,27 +18,35 @@ type Secret = {
   readonly changedAt: number
 }
 
+type Delivery = {
+  readonly cluster: string
+  readonly secrets: number
+  readonly reason?: string
+  readonly message?: string
+}
+
 export type ClusterConditionsOptions = {
   readonly resources: Resources
   readonly desired: {
     readonly ready: Promise<void>
     secretAt(slot: string): Secret | undefined
     slots(): Iterable<string>
-    deliveryOf(slot: string): readonly {
-      readonly cluster: string
-      readonly secrets: number
-      readonly reason?: string
-      readonly message?: string
-    }[]
+    deliveryOf(slot: string): readonly Delivery[]
     /** Calls back with the slot of a secret whose deliveries changed. */
     followSecrets(callback: (slot: string) => void): () => void
   }
   /** Names of teams with roles in connected clusters. */
   readonly teamNames: () => Iterable<string>
   /** Such a team, and the clusters that it selects. */
-  readonly teamAt: (
-    name: string,
-  ) => { readonly uid: string; readonly clusters: readonly string[]; readonly changedAt: number } | undefined
+  readonly teamAt: (name: string) =>
+    | {
+        readonly uid: string
+        readonly clusters: readonly string[]
+        /** Named clusters that do not exist, or not any more. */
+        readonly missing: readonly Delivery[]
+        readonly changedAt: number
+      }
+    | undefined
   readonly now: () => number
   readonly failed: (what: string, error: unknown) => void
 }
@@ -49,6 +57,7 @@ type Report = {
   readonly version: number
   readonly lastContact: number
   readonly isDisabled: boolean
+  readonly isTerminating: boolean
   readonly problems: readonly ClusterProblem[]
 }
 
@@ -84,6 +93,8 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
     keep: reportOf,
     changed: ({ name }, report, before) => {
       loop.add(`cluster ${name}`)
+      if (report?.uid !== before?.uid || report?.isTerminating !== before?.isTerminating)
+        for (const team of teamNames()) loop.add(`team ${team}`)
       const isSame = JSON.stringify(report?.problems ?? []) === JSON.stringify(before?.problems ?? [])
       if (isSame && report?.version === before?.version && report?.isDisabled === before?.isDisabled) return
       for (const { uid = '' } of before?.problems ?? []) byUid.get(uid)?.delete(name)
@@ -94,7 +105,7 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
         else if (team) touched.add(`team ${team}`)
       for (const entry of touched) loop.add(entry)
       for (const slot of open) loop.add(`secret ${slot}`)
-      for (const team of before ? openTeams : teamNames()) loop.add(`team ${team}`)
+      for (const team of openTeams) loop.add(`team ${team}`)
     },
     failed: error => failed('watching clusters', error),
   })
@@ -128,9 +139,7 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
     if (!secret) return void open.delete(slot)
     const deliveries = desired.deliveryOf(slot)
     const problems = [
-      ...deliveries.flatMap(({ cluster, reason, message }) =>
-        reason ? [{ cluster, reason, message: message ?? '' }] : [],
-      ),
+      ...reasonsIn(deliveries),
       ...problemsOf(secret.uid, new Set(deliveries.map(one => one.cluster))).map(
         ({ cluster, reason = 'Failed', namespace, name, message }) => ({
           cluster,
@@ -139,35 +148,33 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
         }),
       ),
     ]
-    const isApplied = isAppliedIn(
-      deliveries.map(one => one.cluster),
-      secret.changedAt,
-    )
-    const finding = foundOf('Delivered', deliveries.length, problems, isApplied)
-    if (finding?.status !== 'True') open.add(slot)
+    const names = deliveries.map(one => one.cluster)
+    const finding = foundOf('Delivered', names.length, problems, isAppliedIn(names, secret.changedAt))
+    if (finding.status !== 'True') open.add(slot)
     else open.delete(slot)
-    if (finding) await write(ProjectSecret, secret.ref, secret.uid, secret.generation, [finding])
+    await write(ProjectSecret, secret.ref, secret.uid, secret.generation, [finding])
   }
 
   async function checkTeam(name: string): Promise<void> {
     const team = teamAt(name)
     if (!team) return void openTeams.delete(name)
-    const problems = problemsOf(team.uid, new Set(team.clusters)).map(
-      ({ cluster, reason = 'Failed', clusterRole, message }) => ({
+    const problems = [
+      ...reasonsIn(team.missing),
+      ...problemsOf(team.uid, new Set(team.clusters)).map(({ cluster, reason = 'Failed', clusterRole, message }) => ({
         cluster,
         reason,
         message: `${clusterRole}: ${message}`,
-      }),
-    )
+      })),
+    ]
     const finding = foundOf(
       'ClusterRolesBound',
-      team.clusters.length,
+      team.clusters.length + team.missing.length,
       problems,
       isAppliedIn(team.clusters, team.changedAt),
     )
-    if (finding?.status !== 'True') openTeams.add(name)
+    if (finding.status !== 'True') openTeams.add(name)
     else openTeams.delete(name)
-    if (finding) await write(Team, { namespace: '', name }, team.uid, undefined, [finding])
+    await write(Team, { namespace: '', name }, team.uid, undefined, [finding])
   }
 
   const write = (
@@ -220,15 +227,17 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
   }
 }
 
+const reasonsIn = (deliveries: readonly Delivery[]): Problem[] =>
+  deliveries.flatMap(({ cluster, reason, message }) => (reason ? [{ cluster, reason, message: message ?? '' }] : []))
+
 type Problem = { readonly cluster: string; readonly reason: string; readonly message: string }
 
-/** undefined: not known yet. */
 function foundOf(
   type: 'Delivered' | 'ClusterRolesBound',
   clusters: number,
   problems: readonly Problem[],
   isApplied: boolean,
-): Finding | undefined {
+): Finding {
   if (clusters === 0)
     return {
       type,
@@ -244,7 +253,9 @@ function foundOf(
     const message = `${shown.join('; ')}${more}`.slice(0, 2048)
     return { type, status: 'False', severity: 'Error', reason: first.reason, message }
   }
-  return isApplied ? { type, status: 'True', reason: type === 'Delivered' ? 'Delivered' : 'Bound' } : undefined
+  return isApplied
+    ? { type, status: 'True', reason: type === 'Delivered' ? 'Delivered' : 'Bound' }
+    : remotePending(type)
 }
 
 function findingsOf({ isDisabled, lastContact, problems }: Report, isSilent: boolean): Finding[] {
@@ -283,5 +294,6 @@ const reportOf = ({ metadata, spec, status }: ClusterObject): Report => ({
   version: Number(status?.desiredVersion ?? 0) || 0,
   lastContact: Date.parse(status?.lastContact ?? '') || 0,
   isDisabled: spec?.disabled === true,
+  isTerminating: metadata.deletionTimestamp !== undefined,
   problems: status?.problems ?? [],
 })

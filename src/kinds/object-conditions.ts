@@ -105,7 +105,8 @@ export function withRemote<O extends Resource<unknown, unknown>>(
   return withConditions(object, [remotePending(type)], now)
 }
 
-const remotePending = (type: string): Finding => ({
+/** Agents have not reported about the newest state. */
+export const remotePending = (type: string): Finding => ({
   type,
   status: 'Unknown',
   severity: 'Info',

@@ -212,7 +212,7 @@ test('the namespace of somebody else is not taken over', async () => {
 test('disconnect asks first', async () => {
   await home.ok(connect('z'))
   const why = await home.fails(2, ['disconnect', 'cluster', 'z', '--keep-cluster'])
-  assert.match(why, /Delete cluster\/z and 1 access keys of its agent on https:\S+\? Use --yes/)
+  assert.match(why, /Delete cluster\/z and 1 access key of its agent on https:\S+\? Use --yes/)
   await home.ok(disconnect('z', '--keep-cluster'))
 })
 

@@ -107,9 +107,12 @@ describe('conditions of connected clusters', () => {
         }),
       )
     await deliverTo('nowhere', { namespaces: ['other'] })
-    await until(`${projectSecrets('shop')}/nowhere`, 'Delivered', 'False', 'NoNamespace')
+    assert.match(await until(`${projectSecrets('shop')}/nowhere`, 'Delivered', 'False', 'NoNamespace'), /prod: .*other/)
+    await deliverTo('partly', { namespaces: ['shop', 'other'] })
+    assert.match(await until(`${projectSecrets('shop')}/partly`, 'Delivered', 'False', 'NoNamespace'), /prod: .*other/)
     await deliverTo('unknown', { clusters: { names: ['missing'] } })
-    await until(`${projectSecrets('shop')}/unknown`, 'Delivered', 'False', 'NoCluster')
+    const missing = await until(`${projectSecrets('shop')}/unknown`, 'Delivered', 'False', 'ClusterNotFound')
+    assert.equal(missing, 'missing: the cluster does not exist')
     await stage.connect('missing', { projects, disabled: true })
     await until(`${projectSecrets('shop')}/unknown`, 'Delivered', 'False', 'ClusterDisabled')
     const namespaces = Array.from({ length: 250 }, (_, at) => `n${at}`)
@@ -119,6 +122,33 @@ describe('conditions of connected clusters', () => {
     await until(`${projectSecrets('shop')}/many`, 'Delivered', 'False', 'TooManySecrets')
     const { metadata } = await must(admin.ask('GET', `${projectSecrets('shop')}/unknown`))
     assert.match(metadata.annotations['platform.sh/cluster-uids'], /"missing"/)
+  })
+
+  test('objects that name a deleted cluster say so, also if the name exists again', async () => {
+    const clusterRoles = [{ name: 'view', clusters: { names: ['gone'] } }]
+    const deliver = [{ clusters: { names: ['gone'] } }]
+    const [secret, team] = [`${projectSecrets('shop')}/of-gone`, `${teams}/of-gone`]
+    const connected = await stage.connect('gone', { projects })
+    await must(admin.ask('POST', teams, { metadata: { name: 'of-gone' }, spec: { clusterRoles } }))
+    await must(admin.ask('POST', projectSecrets('shop'), { metadata: { name: 'of-gone' }, spec: { data, deliver } }))
+    const status = { lastContact: new Date().toISOString(), desiredVersion: '999999999' }
+    await must(connected.ask('PATCH', `${clusters}/gone/status`, { status }, merge))
+    await until(secret, 'Delivered', 'True', 'Delivered')
+    await until(team, 'ClusterRolesBound', 'True', 'Bound')
+    await must(admin.ask('DELETE', `${clusters}/gone`))
+    await until(secret, 'Delivered', 'False', 'ClusterNotFound')
+    await until(team, 'ClusterRolesBound', 'False', 'ClusterNotFound')
+    await soon('the Cluster waits for its agent', async () => {
+      const { body, status } = await admin.ask('GET', `${clusters}/gone`)
+      return status === 404 || body.metadata.finalizers?.length > 0
+    })
+    await admin.ask('PATCH', `${clusters}/gone`, { metadata: { finalizers: null } }, merge)
+    await stage.connect('gone', { projects })
+    assert.match(await until(secret, 'Delivered', 'False', 'ClusterReplaced'), /gone: .*apply this object again/)
+    await until(team, 'ClusterRolesBound', 'False', 'ClusterReplaced')
+    const again = { spec: { deliver } }
+    await must(admin.ask('PATCH', secret, again, merge))
+    await until(secret, 'Delivered', 'Unknown', 'Pending')
   })
 
   test('a team says which of its roles are not bound', async () => {

@@ -129,17 +129,20 @@ test('the agent of a connected cluster works with the applied manifests, and dis
       kube.requests.some(one => one.resource === 'secrets' && one.verb === verb),
       verb,
     )
-  // As the deletion of the Deployment does. The stand-in does not delete the Lease with its namespace.
-  const ended = new Promise(resolve => agent.once('exit', resolve))
-  agent.kill('SIGTERM')
-  await ended
   // Its agent has reported, so its objects must be there.
   const other = await openConnectable(home.directory, 'other.kubeconfig')
   const wrong = await home.run(['disconnect', 'cluster', 'prod', '--yes', '--kubeconfig', other.kubeconfig])
   await other.close()
   assert.equal(wrong.code, 1)
   assert.match(wrong.stderr, /has nothing of cluster prod.*nothing was changed.*--context/)
+  const mistaken = await home.run(['disconnect', 'cluster', 'prod', '--yes', '--kubeconfig', server.kubeconfig])
+  assert.match(mistaken.stderr, /is the kubeconfig of the management API, not of the cluster/)
   await home.ok(['disconnect', 'cluster', 'prod', '--yes', ...kubeFlags])
   assert.deepEqual(await kube.objects(), before)
   assert.equal((await server.request('GET', `${ours}/clusters/prod`)).status, 404)
+  // The deletion of the Deployment ends the agent. It restores nothing until then.
+  const ended = new Promise(resolve => agent.once('exit', resolve))
+  agent.kill('SIGTERM')
+  await ended
+  assert.deepEqual(await kube.objects(), before)
 })

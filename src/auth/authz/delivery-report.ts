@@ -19,6 +19,28 @@ type State = {
   readonly itemAt: (id: string) => Item | undefined
 }
 
+type Named = { readonly name: string; readonly uid: string; readonly isTerminating: boolean }
+
+/** Names that select no cluster, with the reason. A name means the cluster that had it when the object was written (D68). */
+export function missingClusters(
+  names: Iterable<string>,
+  uids: { readonly [name: string]: string },
+  clusterAt: (name: string) => Named | undefined,
+): ClusterDelivery[] {
+  return [...new Set(names)].flatMap(name => {
+    const cluster = clusterAt(name)
+    const pinned = Object.hasOwn(uids, name) ? uids[name] : undefined
+    const missing = (reason: string, message: string) => [{ cluster: name, secrets: 0, reason, message }]
+    if (!cluster || cluster.isTerminating) return missing('ClusterNotFound', 'the cluster does not exist')
+    if (pinned !== undefined && pinned !== cluster.uid)
+      return missing(
+        'ClusterReplaced',
+        'the cluster was deleted and created again: apply this object again to use the new one',
+      )
+    return []
+  })
+}
+
 /** undefined: the secret does not select the cluster. */
 export function deliveryIn(
   secret: DeliveredSecret,
@@ -32,7 +54,18 @@ export function deliveryIn(
   const refuse = (reason: string, message: string, secrets = 0) => ({ cluster: name, secrets, reason, message })
   if (cluster.isDisabled) return refuse('ClusterDisabled', 'the cluster is disabled')
   const ids = targetsIn(secret.object, cluster).map(one => `secret/${one.namespace}/${one.name}`)
-  if (ids.length === 0) return refuse('NoNamespace', 'the cluster gives none of these namespaces to the project')
+  const given = new Set(
+    cluster.projects.flatMap(one => (`p-${one.project}` === secret.ref.namespace ? (one.namespaces ?? []) : [])),
+  )
+  const denied = deliveriesOf(secret.object)
+    .filter(one => selects(one.clusters ?? {}, cluster, uids))
+    .flatMap(one => (one.namespaces ?? []).filter(namespace => !given.has(namespace)))
+  if (ids.length === 0 || denied.length)
+    return refuse(
+      'NoNamespace',
+      `the cluster does not give ${denied.length ? `the namespaces ${[...new Set(denied)].slice(0, 5).join(', ')}` : 'any namespace'} to the project: see spec.projects of the cluster`,
+      ids.length,
+    )
   if (ids.length === maxTargets)
     return refuse(
       'TooManySecrets',

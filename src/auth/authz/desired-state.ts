@@ -6,13 +6,14 @@ import type { Ref } from '../../api/object.ts'
 import type { Affects, Question } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
 import { forEachInSlices } from '../../api/time-slices.ts'
+import { clusterUidsOf } from '../../kinds/cluster-selection.ts'
 import { type DeliveryCluster, deliveriesOf, deliverTo, targetsIn } from '../../kinds/delivery.ts'
 import { ProjectSecret } from '../../kinds/project-secret.ts'
 import { mentions, startInformer } from '../../reconcile/informer.ts'
 import { type ClusterIndex, type ClusterRecord, openClusterIndex } from '../authn/cluster-index.ts'
 import type { TeamRecord } from '../authn/team-index.ts'
 import { openClusterItems } from './cluster-items.ts'
-import { type ClusterDelivery, deliveryIn } from './delivery-report.ts'
+import { type ClusterDelivery, deliveryIn, missingClusters } from './delivery-report.ts'
 import { type DeliveredSecret, type Item, type Owner, readSecret, rolesIn } from './desired-items.ts'
 
 export type DesiredStateOptions = {
@@ -142,7 +143,10 @@ export function openDesiredState(options: DesiredStateOptions): DesiredState {
       if (before && before.uid !== now?.uid) items.drop(before.uid)
       const name = (now ?? before)?.name ?? ''
       notify(before?.uid ?? '', undefined)
-      if (!now) return
+      if (!now) {
+        for (const { ref } of secrets.values()) for (const callback of secretFollowers) callback(slotOf(ref))
+        return
+      }
       void (async () => {
         await forEachInSlices(teamRoles.keys(), team => placeRoles(team, teams.get(team), now))
         await forEachInSlices(secrets.values(), secret => {
@@ -211,11 +215,17 @@ export function openDesiredState(options: DesiredStateOptions): DesiredState {
         rolesIn(team, cluster).map(role => ({ key: `${team.uid} ${role}`, role })),
       ),
     }),
-    deliveryOf: secret =>
-      [...clusters.all()].flatMap(cluster => {
+    deliveryOf: secret => [
+      ...[...clusters.all()].flatMap(cluster => {
         const found = deliveryIn(secret, cluster, { mayDeliver, itemAt: id => items.of(cluster.uid).get(id) })
         return found ? [found] : []
       }),
+      ...missingClusters(
+        deliveriesOf(secret.object).flatMap(one => one.clusters?.names ?? []),
+        clusterUidsOf(secret.object),
+        clusters.get,
+      ),
+    ],
     follow(cluster, callback) {
       const own = followers.get(cluster) ?? new Set()
       followers.set(cluster, own.add(callback))

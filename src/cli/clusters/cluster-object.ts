@@ -43,6 +43,8 @@ export async function ensureCluster(
     const { object } = await resources.create(Cluster, '', { metadata: { name, labels }, spec } as JsonObject, options)
     return { cluster: object as ClusterObject, done: 'created' }
   }
+  if (found.metadata.deletionTimestamp)
+    throw new Error(`cluster ${name} is being deleted: wait until platform list clusters does not show it`)
   const changes = changesTo(found as Resource, labels, spec)
   if (changes.length === 0) return { cluster: found, done: 'unchanged' }
   // A merge patch would keep an old caBundle.

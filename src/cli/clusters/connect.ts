@@ -5,6 +5,7 @@ import type { JsonObject } from '../../api/object.ts'
 import { defineCommand, type Io, SeveralErrors, UsageError } from '../../host/command.ts'
 import type { ClusterObject } from '../../kinds/cluster.ts'
 import { Secret } from '../../reconcile/kubernetes-kinds.ts'
+import type { OpenedCluster } from '../../transport/open-cluster.ts'
 import { dryRunNote, isDryRun } from '../flags.ts'
 import { printJson } from '../print.ts'
 import { openSession, type Session } from '../session.ts'
@@ -36,9 +37,10 @@ export const connectCluster = defineCommand({
     const caBundle = caFile === undefined ? undefined : new TextDecoder().decode(await io.readFile(caFile))
     const wanted = wantedCluster(name, flags, caBundle)
     const dryRun = isDryRun(flags)
-    const kube = flags.apply ? await openKube(io, flags) : undefined
     const session = await openSession(io, { context: io.env['PLATFORM_CONTEXT'] || undefined })
+    let kube: OpenedCluster | undefined
     try {
+      if (flags.apply) kube = await openKube(io, flags, session.server)
       // Before any change: an unreachable cluster must not leave a key behind that nobody has.
       if (kube) await checkNamespace(kube.resources, flags.namespace, name)
       const issuer = await issuerOf(session)

@@ -1,11 +1,13 @@
 // `platform disconnect cluster`: removes the agent and everything it created, its keys, and the Cluster object (D68).
 
+import { setTimeout } from 'node:timers/promises'
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Resource } from '../../api/object.ts'
 import { defineCommand, SeveralErrors } from '../../host/command.ts'
 import { agentFinalizer, Cluster } from '../../kinds/cluster.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
+import type { OpenedCluster } from '../../transport/open-cluster.ts'
 import { confirm } from '../confirm.ts'
 import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
 import { openSession, type Session } from '../session.ts'
@@ -35,8 +37,9 @@ export const disconnectCluster = defineCommand({
   run: async ({ flags, words: [name = ''] }, io) => {
     const dryRun = isDryRun(flags)
     const session = await openSession(io, { context: io.env['PLATFORM_CONTEXT'] || undefined })
-    const kube = flags['keep-cluster'] ? undefined : await openKube(io, flags)
+    let kube: OpenedCluster | undefined
     try {
+      if (!flags['keep-cluster']) kube = await openKube(io, flags, session.server)
       const cluster = await findCluster(session, name)
       const uid = cluster?.metadata.uid
       // Before any change, so that an unreachable cluster changes nothing.
@@ -46,21 +49,23 @@ export const disconnectCluster = defineCommand({
         throw new ApiError(404, 'NotFound', `cluster ${name} is not connected: platform list clusters`)
       if (kube && cluster?.status?.lastContact && remnants.length === 0)
         throw new Error(
-          `${kube.server} has nothing of cluster ${name}, whose agent has reported; nothing was changed. Check --context and --kubeconfig. If everything is removed from the cluster already, use --keep-cluster`,
+          `${kube.server} has nothing of cluster ${name}, but the agent of ${name} runs somewhere; nothing was changed. Check --context and --kubeconfig. If everything is removed from the cluster already, use --keep-cluster`,
         )
       const there = kube ? ` and ${remnants.length} objects in ${kube.server}` : ''
-      const what = `Delete cluster/${name} and ${keys.length} access keys of its agent on ${session.server}${there}?`
+      const ofAgent = `${keys.length} access ${keys.length === 1 ? 'key' : 'keys'} of its agent`
+      const what = `Delete ${cluster ? `cluster/${name} and ` : ''}${ofAgent} on ${session.server}${there}?`
       await confirm(io, what, flags.yes || dryRun)
       const report = (line: string) => io.out(`${line}${dryRunNote(flags)}\n`)
       const remove = remover(session, { dryRun, report })
       const failures: unknown[] = []
-      // Without its keys, the agent restores nothing that is deleted here.
+      // A running agent would restore what is deleted here, so it cleans up first.
+      if (kube && cluster && !dryRun) await letAgentCleanUp(session, cluster, line => io.err(`${line}\n`))
       for (const key of keys) failures.push(...(await remove(OwnedAccessKey, key, 'accesskey')))
       if (kube) failures.push(...(await removeAll(kube.resources, remnants, { dryRun, report })))
       if (kube && !dryRun) failures.push(...(await removeLate(kube.resources, remnants, { name, uid, report })))
       // The Cluster stays if something is left, because its uid finds what the agent created.
       if (failures.length) throw new SeveralErrors(failures)
-      if (cluster) failures.push(...(await remove(Cluster, name, 'cluster')))
+      if (cluster) failures.push(...(await remove(Cluster, name, 'cluster', true)))
       if (failures.length) throw new SeveralErrors(failures)
       if (!kube) io.err(keptText(name, uid))
       return 0
@@ -76,16 +81,39 @@ type Reporting = { readonly dryRun: boolean; readonly report: (line: string) => 
 /** Deletes an object of this server. Returns the failure, if any. */
 const remover =
   ({ resources }: Session, { dryRun, report }: Reporting) =>
-  async (kind: Kind, name: string, word: string): Promise<unknown[]> => {
+  async (kind: Kind, name: string, word: string, mayBeGone = false): Promise<unknown[]> => {
     try {
       const answer = await resources.delete(kind, { namespace: '', name }, { dryRun })
-      const isHeld = 'document' in answer && (dryRun || !(await release(resources, kind, answer.document.object)))
+      const isHeld = 'document' in answer && !dryRun && !(await release(resources, kind, answer.document.object))
       report(`${word}/${name} ${isHeld ? 'is being deleted' : 'deleted'}`)
       return []
     } catch (error) {
-      return error instanceof ApiError && error.code === 404 ? [] : [error]
+      if (!(error instanceof ApiError) || error.code !== 404) return [error]
+      if (mayBeGone) report(`${word}/${name} deleted`)
+      return []
     }
   }
+
+const cleanUpWithin = 15_000
+const lookEvery = 250
+
+/** A running agent removes what it created, and then the Cluster is gone. A stopped one does not disturb what follows. */
+async function letAgentCleanUp(
+  { resources }: Session,
+  { metadata: { name = '', uid = '' } }: Resource<unknown, unknown>,
+  report: (line: string) => void,
+): Promise<void> {
+  const at = { namespace: '', name }
+  const answer = await resources.delete(Cluster, at, { preconditions: { uid } })
+  if (!('document' in answer)) return
+  report(`waiting until the agent of cluster ${name} has removed what it created`)
+  for (let waited = 0; waited < cleanUpWithin; waited += lookEvery) {
+    await setTimeout(lookEvery)
+    const found = await findCluster({ resources }, name)
+    if (found?.metadata.uid !== uid) return
+  }
+  report('the agent does not answer; it has not removed anything')
+}
 
 const maxAttempts = 5
 

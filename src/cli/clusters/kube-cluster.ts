@@ -1,8 +1,10 @@
 // The Kubernetes cluster that a command connects or disconnects: which kubeconfig, and what is applied to it or removed from it.
 
+import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { JsonObject, Ref, Resource } from '../../api/object.ts'
+import { prefix } from '../../api/paths.ts'
 import { type Resources, refOf } from '../../api/resources.ts'
 import { listAll } from '../../client/list-watch.ts'
 import { type Flags, type Io, UsageError } from '../../host/command.ts'
@@ -27,9 +29,16 @@ export const kubeFlags = {
 
 type KubeFlags = { readonly context: string | undefined; readonly kubeconfig: string | undefined }
 
-/** Throws UsageError. */
-export const openKube = (io: Io, { context, kubeconfig }: KubeFlags): Promise<OpenedCluster> =>
-  openCluster({ file: kubeconfig ?? kubeconfigPath(io.env), context }, io)
+/** `server`: the management API, which is not a cluster to connect. Throws UsageError. */
+export async function openKube(io: Io, { context, kubeconfig }: KubeFlags, server: string): Promise<OpenedCluster> {
+  const file = kubeconfig ?? kubeconfigPath(io.env)
+  const kube = await openCluster({ file, context }, io)
+  if (kube.server !== `${server}${prefix}`) return kube
+  kube.close()
+  throw new UsageError([
+    `${file} is the kubeconfig of the management API, not of the cluster: use --kubeconfig or --context`,
+  ])
+}
 
 const describe = (kind: Kind, { namespace, name }: Ref) =>
   `${kind.singular}/${name}${kind.namespaced ? ` in namespace ${namespace}` : ''}`
@@ -53,7 +62,7 @@ export async function checkNamespace(resources: Resources, namespace: string, cl
   throw new UsageError([
     owner === undefined
       ? `namespace ${namespace} exists already, and was not created by this command: choose another one with --namespace`
-      : `namespace ${namespace} contains the agent of cluster ${owner}: choose another one with --namespace`,
+      : `namespace ${namespace} contains the agent of cluster ${owner}: check --context and --kubeconfig. If one cluster has two names on purpose, use --namespace`,
   ])
 }
 
@@ -72,7 +81,8 @@ export async function applyAll(
       const before = await existing(resources, kind, ref)
       const options = { dryRun, fieldManager: 'platform' }
       const { object } = await resources.patch(kind, ref, { type: 'apply', body, force: true }, options)
-      const isSame = before?.metadata.resourceVersion === object.metadata.resourceVersion
+      // A dry run keeps the resourceVersion.
+      const isSame = before !== undefined && isDeepStrictEqual(contentOf(before), contentOf(object))
       report(`${what} ${before ? (isSame ? 'unchanged' : 'changed') : 'created'}`)
     } catch (error) {
       // In a dry run, a namespace that would be created does not exist.
@@ -81,6 +91,12 @@ export async function applyAll(
     }
   }
   return failures
+}
+
+/** Without the fields that every apply may change. */
+function contentOf({ metadata, ...rest }: Resource) {
+  const { managedFields: _, resourceVersion: __, generation: ___, ...others } = metadata
+  return { ...rest, metadata: others }
 }
 
 function withHint(what: string, { namespace }: Ref, error: unknown): Error {

@@ -51,8 +51,8 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
     estimateSize: () => size,
     overscan: 6,
   })
-  // The heights of rows are known already.
-  useEffect(() => virtual.measure(), [virtual, size])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the known heights of rows change with their size
+  useEffect(() => virtual.measure(), [size])
   const last = rows.length - 1
   useEffect(() => {
     if (active > last) setActive(Math.max(0, last))
