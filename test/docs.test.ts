@@ -4,6 +4,7 @@
 //   sh             Runs in one shell per document. A `text` block right after it is its output.
 //   sh background  Starts, and runs for the rest of the document, once it has printed its `text` block.
 //   sh ci          Does not run here, because it would run this test. It is compared with .ci/run.
+//   sh release     Runs in the directory of a release, also in the background: test/package/release.slow.test.ts.
 //   text           The output of the `sh` block before it; `<word>` and `…` stand for variable parts.
 //   yaml, json     Objects for a dry run on a server, or a ServerConfig for the program.
 //   yaml patch     A patch with examples in comments: test/vcluster/patch-docs.test.ts runs it.
@@ -42,7 +43,10 @@ import { type Server, startServer } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')
 const documents = ['README.md', ...globSync('docs/**/*.md', { cwd: root }).toSorted()]
-const known = ['sh', 'sh background', 'sh ci', 'text', 'yaml', 'yaml patch', 'json', 'ts', 'tree', 'diagram']
+const known = [
+  ...['sh', 'sh background', 'sh ci', 'sh release', 'sh release background'],
+  ...['text', 'yaml', 'yaml patch', 'json', 'ts', 'tree', 'diagram'],
+]
 const blocks = documents.flatMap(path => blocksOf(readDocument(path)).map(block => ({ ...block, path })))
 const those = (...how: string[]) => blocks.filter(block => how.includes(block.how))
 const at = ({ path, line }: { path: string; line: number }) => `${path}:${line}`

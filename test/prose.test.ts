@@ -11,8 +11,11 @@ const root = join(import.meta.dirname, '..')
 
 /** Files to check, and how to find the prose in them. */
 const sources: readonly { readonly files: readonly string[]; readonly extract: Extract }[] = [
-  { files: ['README.md', 'docs/*.md', 'docs/decisions/*.md'], extract: text => markdownProse(withoutGenerated(text)) },
-  { files: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'], extract: codeProse },
+  {
+    files: ['README.md', 'CHANGELOG.md', 'docs/*.md', 'docs/decisions/*.md'],
+    extract: text => markdownProse(withoutGenerated(text)),
+  },
+  { files: ['src/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts', 'build/**/*.ts'], extract: codeProse },
 ]
 
 const notChecked: Readonly<Record<string, string>> = {

@@ -19,6 +19,7 @@ import type { Audit } from '../serving/audit.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import type { Metrics } from '../serving/metrics.ts'
 import { openThrottledLog } from '../serving/throttled-log.ts'
+import type { Tracing } from '../serving/tracing/tracing.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { ApiServer } from './api-server.ts'
 
@@ -37,6 +38,7 @@ export type EmbeddedGatewayOptions = {
   readonly used: (keyUid: string) => void
   /** Why revocations of other replicas may be missing; undefined: none are. */
   readonly outdated: () => string | undefined
+  readonly tracing: Tracing | undefined
 }
 
 export type EmbeddedGateway = Gateway & {
@@ -51,7 +53,7 @@ const lookEvery = 1000
 
 /** Throws UsageError if the file is invalid. */
 export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Promise<EmbeddedGateway> {
-  const { file, apiServer, issuer, limits, guard, audit, metrics, log, env, now, used, outdated } = options
+  const { file, apiServer, issuer, limits, guard, audit, metrics, log, env, now, used, outdated, tracing } = options
   const failed = openThrottledLog(log, now)
   const setup = file ? openSetup(openSetupLoader(file, false, { env, now }), now) : withoutFile()
   setup.follow({ info: text => log.info(text), error: text => log.error(text) })
@@ -106,6 +108,7 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
     guard,
     audit,
     used,
+    tracing,
     uuid: randomUUID,
     observe: observation => {
       observe(observation)

@@ -1,8 +1,10 @@
 // Metrics that are computed when scraped: the store, requests in progress, and the process.
 
+import { Cluster, type ClusterObject } from '../kinds/cluster.ts'
 import { kinds } from '../kinds/index.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
-import type { Metrics } from '../serving/metrics.ts'
+import type { Labels, Metrics } from '../serving/metrics.ts'
+import { gaugeProcess } from '../serving/process-metrics.ts'
 import type { UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Replicas } from '../storage/storage.ts'
 import type { Store } from '../storage/store.ts'
@@ -24,7 +26,6 @@ const horizons = [24, 168, 720]
 
 export function gaugeApiServer(metrics: Metrics, sources: Sources): void {
   const { store, isLeader, replicas, limits, guard, renewals, now } = sources
-  const started = Date.now() / 1000 - process.uptime()
   metrics.gauge('apiserver_storage_objects', 'Stored objects by resource.', () =>
     kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),
   )
@@ -64,10 +65,31 @@ export function gaugeApiServer(metrics: Metrics, sources: Sources): void {
     [{}, 1 + (replicas?.others().filter(({ isRunning }) => isRunning).length ?? 0)],
   ])
   metrics.gauge('platform_store_revision', 'Newest revision of the store.', () => [[{}, store.revision]])
-  metrics.gauge('process_resident_memory_bytes', 'Resident memory in bytes.', () => [[{}, process.memoryUsage.rss()]])
-  metrics.readCounter('process_cpu_seconds_total', 'User and system CPU time in seconds.', () => {
-    const { user, system } = process.cpuUsage()
-    return [[{}, (user + system) / 1e6]]
-  })
-  metrics.gauge('process_start_time_seconds', 'Start time since the epoch in seconds.', () => [[{}, started]])
+  metrics.gauge(
+    'platform_store_failing',
+    'Whether the store cannot write, or its reads may be outdated: 1 or 0.',
+    () => [[{}, store.failure === undefined ? 0 : 1]],
+  )
+  metrics.gauge('platform_store_outdated', 'Whether reads may miss changes of other replicas: 1 or 0.', () => [
+    [{}, store.outdated === undefined ? 0 : 1],
+  ])
+  metrics.gauge('platform_clusters', 'Clusters by state: connected, disconnected, never_connected or disabled.', () =>
+    countClusters(store),
+  )
+  gaugeProcess(metrics)
+}
+
+const states: { readonly [reason: string]: string } = { Disabled: 'disabled', NeverConnected: 'never_connected' }
+
+/** A fixed number of series, however many clusters there are. */
+function countClusters(store: Store): (readonly [Labels, number])[] {
+  const counts = new Map(['connected', 'disconnected', 'never_connected', 'disabled'].map(state => [state, 0]))
+  for (const { text } of store.list({ bucket: Cluster.id }).entries) {
+    const { status } = JSON.parse(text.toString()) as ClusterObject
+    const { status: is, reason = '' } = status?.conditions?.find(({ type }) => type === 'Connected') ?? {}
+    const state =
+      is === 'True' ? 'connected' : is === undefined ? 'never_connected' : (states[reason] ?? 'disconnected')
+    counts.set(state, (counts.get(state) ?? 0) + 1)
+  }
+  return [...counts].map(([state, count]) => [{ state }, count] as const)
 }

@@ -4,13 +4,13 @@ import type { Logger } from 'pino'
 import { ApiError } from '../api/errors.ts'
 import type { Observation } from '../http/server.ts'
 
-/** Logs writes and failures, and reads at level debug. Never logs a header, a body or a query. */
-export function record(log: Logger, { exchange, info, caller, code, seconds, error }: Observation): void {
+/** Logs failures, and every request at level debug: the audit log has the writes. Never logs a header, a body or a query. */
+export function record(log: Logger, { exchange, caller, code, seconds, error }: Observation): void {
   const isBug = error !== undefined && !(error instanceof ApiError)
-  const isWrite = info?.type === 'resource' && info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch'
-  if (!isBug && !isWrite && code < 500 && !log.isLevelEnabled('debug')) return
+  if (!isBug && code < 500 && !log.isLevelEnabled('debug')) return
   const line = {
     audit: exchange.auditId,
+    trace: exchange.span?.traceId,
     method: exchange.request.method,
     path: exchange.path,
     user: caller?.username,
@@ -20,6 +20,5 @@ export function record(log: Logger, { exchange, info, caller, code, seconds, err
   }
   if (isBug) log.error({ ...line, err: error }, 'request failed')
   else if (code >= 500) log.warn(line, 'request failed')
-  else if (isWrite) log.info(line, 'write')
   else log.debug(line, 'request')
 }

@@ -19,9 +19,9 @@ import { openAuditReader } from '../serving/audit-search.ts'
 import { openFairness } from '../serving/event-loop-fairness.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { openMetrics } from '../serving/metrics.ts'
+import type { Tracing } from '../serving/tracing/tracing.ts'
 import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openStorage } from '../storage/index.ts'
-import type { Storage } from '../storage/storage.ts'
 import { openAdminSocket } from './admin-socket.ts'
 import { type BackgroundLoops, startBackgroundLoops } from './background-loops.ts'
 import { createAdminKey, isAdminKeyUnread } from './bootstrap-admin.ts'
@@ -33,6 +33,7 @@ import { openEmergencyKeys } from './emergency-key.ts'
 import { alarmOf, checkKeyRing, startReencryption } from './encryption.ts'
 import { etcdOf } from './etcd-settings.ts'
 import { printFirstRun } from './first-run.ts'
+import { checksOf } from './health.ts'
 import { listen } from './listeners.ts'
 import { type Machines, openMachines } from './machines.ts'
 import { followReplicas, joinReplicas, replicaIdIn } from './membership.ts'
@@ -43,6 +44,7 @@ import { cookieNameOf, openPages, openPeople, type People } from './people.ts'
 import { shareWithReplicas } from './replicas.ts'
 import { record } from './request-log.ts'
 import type { Settings } from './settings.ts'
+import { tracedStorage } from './traced-storage.ts'
 import { keepNurserySmall } from './young-generation.ts'
 
 const drainWithin = 7000
@@ -57,11 +59,13 @@ export type RunOptions = {
   readonly print: (line: string) => void
   /** Called once the server listens. It shuts down when the promise resolves. */
   readonly waitForShutdown: () => Promise<void>
+  /** Absent: tracing is off. */
+  readonly tracing?: Tracing | undefined
 }
 
 /** Resolves after the server has shut down. */
 export async function runApiServer(run: RunOptions): Promise<void> {
-  const { settings, env, version, log, print, waitForShutdown } = run
+  const { settings, env, version, log, print, waitForShutdown, tracing } = run
   const directory = resolve(settings.data)
   const failed = (what: string, error: unknown) => log.warn({ err: error }, `${what} failed, retrying`)
   const now = Date.now
@@ -76,7 +80,8 @@ export async function runApiServer(run: RunOptions): Promise<void> {
       : log.error(`storage failed: ${failure}; reads continue, writes get 503 until it recovers`)
   const etcd = etcdOf(settings)
   const { promise: lost, resolve: lose } = Promise.withResolvers<string>()
-  const storage = await openStorage({ engine: settings.storage, directory, now, reportFailure, lost: lose, etcd })
+  const engine = { engine: settings.storage, directory, now, reportFailure, lost: lose, etcd }
+  const storage = tracedStorage(await openStorage(engine), tracing)
   const isFirstStart = storage.isEmpty
   const needed = () => countByKey(storage.store, kinds).keys()
   const readRing = (mayMake: boolean) => keyRingIn({ directory, setting: settings.masterKey, env, mayMake, needed })
@@ -222,6 +227,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     now,
     uuid: randomUUID,
     ending: ending.signal,
+    tracing,
     observe: observation => {
       count(observation)
       record(log, observation)
@@ -240,6 +246,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     now,
     used: uid => void apiServer.touchKeys([{ uid, time: now() }]),
     outdated: () => storage.store.outdated,
+    tracing,
   })
   const listeners = await listen({ settings, options, certificates, gateway })
   listening = reachable(listeners[0]?.url ?? '')
@@ -284,12 +291,4 @@ export async function runApiServer(run: RunOptions): Promise<void> {
   await storage.close()
   log.flush()
   if (reason !== undefined) throw new Error(reason)
-}
-
-function checksOf({ store, records }: Storage, shuttingDown: AbortSignal) {
-  const ping = { name: 'ping', failure: () => undefined }
-  // If etcd is full, all replicas can still read.
-  const storage = { name: 'storage', failure: () => (records ? store.outdated : store.failure) }
-  const shutdown = { name: 'shutdown', failure: () => (shuttingDown.aborted ? 'shutting down' : undefined) }
-  return { livez: [ping], readyz: [ping, storage, shutdown] }
 }

@@ -2,6 +2,7 @@
 
 import { isReservedName } from '../api/names.ts'
 import { networkProblem } from '../serving/client-address.ts'
+import { endpointProblem } from '../serving/tracing/settings.ts'
 import { engineNames } from '../storage/index.ts'
 
 export type Row = {
@@ -79,6 +80,11 @@ export const table = {
     what: 'Log level: debug, info, warn or error.',
     check: (value: string) =>
       ['debug', 'info', 'warn', 'error'].includes(value) ? undefined : 'debug, info, warn or error',
+  },
+  'otlp.endpoint': {
+    default: '',
+    what: 'URL of an OpenTelemetry collector that receives traces over OTLP/HTTP. Default: OTEL_EXPORTER_OTLP_ENDPOINT, else no traces.',
+    check: (value: string) => endpointProblem(value),
   },
   shutdownDelay: { default: 1, what: 'Seconds between failing /readyz and closing, for load balancers to notice.' },
   'auth.maxKeyTTL': {

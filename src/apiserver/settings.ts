@@ -130,8 +130,9 @@ function convert(key: Key, { value, from }: Found, problems: string[]): unknown 
   return converted
 }
 
+/** Without the password of a URL. */
 const shown = (value: unknown) => {
-  const text = JSON.stringify(value)
+  const text = JSON.stringify(value).replace(/\/\/[^/"]*@/g, '//…@')
   return text.length > 66 ? `a value of ${text.length} characters` : text
 }
 

@@ -77,13 +77,19 @@ export function openConnection(io: Io, target: TrustedServer & Partial<Pick<Targ
     ...(ca ? { ca: { text: ca } } : {}),
   }
   const transport = openTransport(access, { env: proxyEnv(io.env, server), now: io.now })
-  const reliable = retrying((url, init) => transport.fetch(url, init).catch(explainFailure(io, target)), {
-    isRetryable,
-  })
+  const send = withTraceparent(io.env['TRACEPARENT'], transport.fetch)
+  const reliable = retrying((url, init) => send(url, init).catch(explainFailure(io, target)), { isRetryable })
   const fetch = loginCommand === undefined ? reliable : namingLogin(reliable, loginCommand)
   const warn = (text: string) => io.err(`platform: warning: ${text}\n`)
   const options = { url: server, fetch, warn }
   return { fetch, resources: connect(options), rows: rowsFrom(options), close: transport.close }
+}
+
+/** A pipeline that is traced sets this variable, and then sees the requests of its commands. */
+function withTraceparent(traceparent: string | undefined, fetch: Fetch): Fetch {
+  if (!traceparent || !/^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(traceparent)) return fetch
+  return (url, init) =>
+    fetch(url, { ...init, headers: { ...(init.headers as { [name: string]: string }), traceparent } })
 }
 
 /** A rejected key of a session has ended, and only a new sign-in helps. */

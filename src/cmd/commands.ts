@@ -26,6 +26,11 @@ export const commands: readonly Row[] = [
   { subject: 'Server', words: ['backup'], load: async () => (await import('./backup.ts')).backup },
   { subject: 'Server', words: ['restore'], load: async () => (await import('./restore.ts')).restore },
   { subject: 'Server', words: ['verify'], load: async () => (await import('./verify.ts')).verify },
+  {
+    subject: 'Server',
+    words: ['support-bundle'],
+    load: async () => (await import('./support-bundle.ts')).supportBundle,
+  },
   { subject: 'Server', words: ['gateway'], load: async () => (await import('./gateway.ts')).gateway },
   {
     subject: 'Virtual clusters',

@@ -6,6 +6,7 @@ import { checkFiles, checkGateway } from '../gateway/config/preflight.ts'
 import { openSetup } from '../gateway/config/reload.ts'
 import { runGateway } from '../gateway/run.ts'
 import { defineCommand } from '../host/command.ts'
+import { otlpFlag } from '../serving/tracing/settings.ts'
 import { version } from './version.ts'
 
 export const gateway = defineCommand({
@@ -21,8 +22,9 @@ export const gateway = defineCommand({
       type: 'switch',
       what: 'Validate the files, contact the issuer, the management API and the clusters, and exit: exit code 0 valid, 1 unreachable, 2 invalid.',
     },
+    ...otlpFlag,
   },
-  run: async ({ flags: { config: file, check } }, io) => {
+  run: async ({ flags: { config: file, check, 'otlp-endpoint': otlpEndpoint = '' } }, io) => {
     if (check) {
       const code = await checkGateway(file, io)
       if (code === 0) io.out(`${file} is valid\n`)
@@ -31,7 +33,7 @@ export const gateway = defineCommand({
     await checkFiles(file, io)
     const setup = openSetup(openSetupLoader(file, true, io), io.now)
     const log = pino({ level: setup.config.logLevel ?? 'info', base: null }, pino.destination({ fd: 2, sync: false }))
-    await runGateway({ file, io, log, setup, version })
+    await runGateway({ file, io, log, setup, version, otlpEndpoint })
     return 0
   },
 })

@@ -1,12 +1,15 @@
 // `platform vcluster sync`: opens both clusters and runs the syncer.
 
+import pino from 'pino'
 import { defineCommand, UsageError } from '../host/command.ts'
+import { openTracing } from '../serving/tracing/open.ts'
 import { openCluster } from '../transport/open-cluster.ts'
 import { readConfig } from '../vcluster/config/read.ts'
 import { syncReferencesProblem } from '../vcluster/config/reference-kinds.ts'
 import { importAllowProblem } from '../vcluster/patch/import-policy.ts'
 import { flags, type Opened, timeoutProblem } from '../vcluster/sync/flags.ts'
 import { runSync } from '../vcluster/sync/run.ts'
+import { version } from './version.ts'
 
 export const vclusterSync = defineCommand({
   words: ['vcluster', 'sync'],
@@ -40,18 +43,28 @@ export const vclusterSync = defineCommand({
       ...flags['import-allow'].map(entry => importAllowProblem(entry, flags['sync-references']) ?? ''),
     ].filter(Boolean)
     const config = await readConfig(flags, io).catch(gather(problems))
-    const virtual = await openCluster(virtualSide(flags), io).catch(gather(problems))
-    const host = await openCluster({ file: flags['host-kubeconfig'], context: flags['host-context'] }, io).catch(
-      gather(problems),
-    )
+    const log = pino({ level: flags['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
+    const tracing = await openTracing({
+      endpoint: flags['otlp-endpoint'] ?? '',
+      env: io.env,
+      service: 'platform-vcluster-sync',
+      version,
+      log,
+      now: io.now,
+    }).catch(gather(problems))
+    const wrap = tracing?.sending
+    const virtual = await openCluster({ ...virtualSide(flags), wrap }, io).catch(gather(problems))
+    const hostSide = { file: flags['host-kubeconfig'], context: flags['host-context'], wrap }
+    const host = await openCluster(hostSide, io).catch(gather(problems))
     if (virtual && !virtual.isVerified && flags['import-allow'].length)
       problems.push(
         `--import-allow would send Secrets of the host to ${virtual.server}, whose certificate is not verified: use https and remove insecure-skip-tls-verify`,
       )
     if (!config || !virtual || !host || problems.length) throw new UsageError(problems)
     try {
-      return await runSync({ flags, config, virtual, host, io })
+      return await runSync({ flags, config, virtual, host, io, log, tracing })
     } finally {
+      await tracing?.close()
       virtual.close()
       host.close()
     }

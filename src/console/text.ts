@@ -66,6 +66,8 @@ export const text = {
   command: 'The same on the command line',
   conditions: 'Conditions',
   labels: 'Labels',
+  settings: 'Settings',
+  observed: 'Observed state',
   metadata: 'Metadata',
   created: 'Created',
   version: 'Version',

@@ -267,7 +267,11 @@ function findingsOf({ isDisabled, lastContact, problems }: Report, isSilent: boo
         status: 'False',
         severity: 'Warning',
         reason: first.reason ?? 'Failed',
-        message: `${problems.length} problems, the first: ${first.message ?? ''}`.slice(0, 2048),
+        message:
+          `${problems.length === 1 ? '1 problem' : `${problems.length} problems, the first`}: ${first.message ?? ''}`.slice(
+            0,
+            2048,
+          ),
       }
     : { type: 'Applied', status: 'True', reason: 'Applied' }
   return [{ type: 'Connected', status: 'True', reason: 'AgentReports' }, applied]

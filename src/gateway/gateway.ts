@@ -12,6 +12,7 @@ import { rejectedCredential } from '../serving/audit-event.ts'
 import { type Exchange, openExchange, type Request, type Response } from '../serving/exchange.ts'
 import type { InflightLimits, Traffic } from '../serving/inflight-limits.ts'
 import { errorHeaders, respond, statusOf } from '../serving/respond.ts'
+import type { Tracing } from '../serving/tracing/tracing.ts'
 import { checkGuess, type UnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import type { Credentials } from './auth/authenticator.ts'
 import { noLongerValid, type Principal, RejectedToken } from './auth/principal.ts'
@@ -26,6 +27,7 @@ import { describeTarget, questionOf, type Route, routeOf } from './proxy/routes.
 import { closeAfterResponse, protocolOf, upgrade } from './proxy/upgrade.ts'
 import type { Forwarding } from './proxy/upstream-request.ts'
 import { sendWatchError, type WatchErrorEvent } from './proxy/watch-error-event.ts'
+import { outcomeOf } from './request-span.ts'
 
 // Not imported: an ES import of node:http evaluates all its exports, including WebSocket, which loads fetch. That takes 50 ms.
 const { ServerResponse } = process.getBuiltinModule('node:http')
@@ -62,6 +64,8 @@ export type GatewayOptions = {
   readonly clusterUid?: (cluster: string) => string | undefined
   readonly uuid: () => string
   readonly observe: (observation: GatewayObservation) => void
+  /** Absent: tracing is off. */
+  readonly tracing?: Tracing | undefined
 }
 
 export interface Gateway {
@@ -76,6 +80,7 @@ export function openGateway(options: GatewayOptions): Gateway {
   const run = async (exchange: Exchange, forwardRequest: Forward) => {
     const started = performance.now()
     const state: RequestState = { route: undefined, principal: undefined, code: undefined }
+    exchange.span = options.tracing?.server(exchange)
     let error: unknown
     try {
       await serve(options, exchange, state, forwardRequest)
@@ -86,7 +91,9 @@ export function openGateway(options: GatewayOptions): Gateway {
     const code = state.code ?? exchange.response.statusCode
     if (exchange.auditContext) options.audit.complete(exchange.auditContext, code, error)
     const seconds = (performance.now() - started) / 1000
-    options.observe({ exchange, route: state.route, principal: state.principal, code, seconds, error })
+    const observation = { exchange, route: state.route, principal: state.principal, code, seconds, error }
+    exchange.span?.end(outcomeOf(observation))
+    options.observe(observation)
   }
   return {
     handle(request, response) {
@@ -119,7 +126,9 @@ async function serve(
 ): Promise<void> {
   const route = routeOf(exchange)
   state.route = route
+  const checking = exchange.span?.child('authenticate')
   const principal = await authenticate(options, exchange, route)
+  checking?.end()
   state.principal = principal
   checkInbound(exchange.request)
   if (exchange.request.headers.upgrade !== undefined && exchange.request.httpVersionMajor === 1)
@@ -142,6 +151,7 @@ async function serve(
   const release = options.limits.enter(principal.caller.username, traffic)
   if (!release) throw tooManyRequests()
   const watchError: WatchErrorEvent = {}
+  const sent = exchange.span?.child('forward', 'client')
   const stillUsed = traffic === 'watch' ? setInterval(used, reportEvery).unref() : undefined
   const unregister = options.streams.enter({
     principal,
@@ -155,10 +165,23 @@ async function serve(
     const started = (code: number) => {
       if (exchange.auditContext) options.audit.started(exchange.auditContext, code)
     }
-    state.code = await forwardRequest({ exchange, route, principal, backend, prefixes, timeouts, started, watchError })
+    const forwarding = {
+      exchange,
+      route,
+      principal,
+      backend,
+      prefixes,
+      timeouts,
+      started,
+      watchError,
+      traceparent: sent?.traceparent,
+    }
+    state.code = await forwardRequest(forwarding)
+    sent?.end({ attributes: { 'http.response.status_code': state.code ?? exchange.response.statusCode } })
   } finally {
     clearInterval(stillUsed)
     ended?.removeEventListener('abort', end)
+    sent?.end({ isError: true })
     unregister()
     release()
   }

@@ -73,6 +73,7 @@ export function recordGateway(
   if (!isBug && code < 500 && !log.isLevelEnabled('debug')) return
   const line = {
     audit: exchange.auditId,
+    trace: exchange.span?.traceId,
     method: exchange.request.method,
     path: exchange.path,
     user: principal?.caller.username,

@@ -10,10 +10,12 @@ import { type Checks, healthPages } from '../serving/health.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
 import { type Address, type Handle, listenHttps } from '../serving/listener.ts'
 import { openMetrics } from '../serving/metrics.ts'
+import { gaugeProcess } from '../serving/process-metrics.ts'
 import { respond, statusOf } from '../serving/respond.ts'
 import { shutdownSignal } from '../serving/shutdown-signal.ts'
 import { servePages } from '../serving/status-listener.ts'
 import { openThrottledLog } from '../serving/throttled-log.ts'
+import { openTracing } from '../serving/tracing/open.ts'
 import { openUnknownKeyLimiter } from '../serving/unknown-key-limiter.ts'
 import { openAgentPart } from './agent/agent-part.ts'
 import type { AgentClock } from './agent/session.ts'
@@ -46,16 +48,27 @@ type Running = {
   readonly log: Logger
   readonly setup: FollowedSetup
   readonly version: string
+  /** URL of the collector of traces; empty: the environment decides. */
+  readonly otlpEndpoint: string
 }
 
 /** Resolves after a signal stopped it. */
-export async function runGateway({ file, io, log, setup, version }: Running): Promise<void> {
+export async function runGateway({ file, io, log, setup, version, otlpEndpoint }: Running): Promise<void> {
   const { now } = io
   const { config } = setup
   const failed = openThrottledLog(log, now)
   const stopSignal = shutdownSignal()
   const shuttingDown = new AbortController()
+  const tracing = await openTracing({
+    endpoint: otlpEndpoint,
+    env: io.env,
+    service: 'platform-gateway',
+    version,
+    log,
+    now,
+  })
   const metrics = openMetrics()
+  gaugeProcess(metrics)
   const guard = openUnknownKeyLimiter({ now })
   const audit = await openGatewayAudit(config, {
     file,
@@ -101,6 +114,7 @@ export async function runGateway({ file, io, log, setup, version }: Running): Pr
     audit,
     used: reports.used,
     clusterUid: cluster => agent.uidOf(cluster),
+    tracing,
     uuid: randomUUID,
     observe: observation => {
       observe(observation)
@@ -179,6 +193,7 @@ export async function runGateway({ file, io, log, setup, version }: Running): Pr
   await listeners.closeStatus()
   await audit.close()
   trust.close()
+  await tracing?.close()
   log.flush()
 }
 

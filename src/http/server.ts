@@ -9,6 +9,7 @@ import { type AuditContext, type Exchange, openExchange, type Request, type Resp
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import { isLoopback } from '../serving/listener.ts'
 import { type Answer, respond, statusOf } from '../serving/respond.ts'
+import type { Tracing } from '../serving/tracing/tracing.ts'
 import { type Access, type AuthResult, authorize, prepare, reauthorize, reauthorizeWatch } from './auth-filter.ts'
 import { type Confirm, confirmFor } from './confirm.ts'
 import type { Console } from './console.ts'
@@ -27,6 +28,7 @@ import {
   type ResourceInfo,
   requestReader,
 } from './request-info.ts'
+import { outcomeOf } from './request-span.ts'
 import { isSignInPath, type SignInPages } from './sign-in/routes.ts'
 import { mayBegin, recordOf } from './strict-audit.ts'
 import { includeOf } from './table.ts'
@@ -85,6 +87,8 @@ export type ServerOptions = {
   readonly lastActivity: (id: string) => number | undefined
   /** Called for every response, for metrics and logs. */
   readonly observe: (observation: Observation) => void
+  /** Absent: tracing is off. */
+  readonly tracing?: Tracing | undefined
 }
 
 export type Handler = (request: Request, response: Response) => Promise<void>
@@ -96,9 +100,13 @@ export function requestHandler(options: ServerOptions): Handler {
     const started = performance.now()
     const exchange = openExchange(request, response, options.uuid)
     const seen: RequestState = { info: undefined, caller: undefined }
+    const { tracing } = options
+    const span = tracing?.server(exchange)
+    exchange.span = span
     let error: unknown
     try {
-      await handle(options, read, find, exchange, seen)
+      if (span) await tracing?.within(span, () => handle(options, read, find, exchange, seen))
+      else await handle(options, read, find, exchange, seen)
     } catch (thrown) {
       error = thrown
       await refuse(exchange, thrown).catch(() => response.destroy())
@@ -107,8 +115,9 @@ export function requestHandler(options: ServerOptions): Handler {
     const code = error === undefined || response.headersSent ? response.statusCode : statusOf(error).code
     if (exchange.auditContext) options.access.audit.complete(exchange.auditContext, code, error)
     const seconds = (performance.now() - started) / 1000
-    const { info, caller } = seen
-    options.observe({ exchange, info, caller, code, seconds, error })
+    const observation = { exchange, info: seen.info, caller: seen.caller, code, seconds, error }
+    span?.end(outcomeOf(observation))
+    options.observe(observation)
   }
 }
 
@@ -139,9 +148,11 @@ async function handle(
   const question = parsed
     ? withView(parsed.question, exchange)
     : { verb: exchange.method.toLowerCase(), path: exchange.path }
+  const checking = exchange.span?.child('authorize')
   const verifying = prepare(options.access, exchange)
   if (verifying) await verifying
   const authResult = authorize(options.access, exchange, question, find)
+  checking?.end()
   seen.caller = authResult.caller
   if (!parsed) return servePage(options.rootPages, exchange.path, exchange)
   const info = parsed.info()

@@ -157,6 +157,8 @@ function annotationsOf(
     found['authorization.k8s.io/reason'] = clean(reason)
   }
   if (caller?.key !== undefined) found['platform.sh/access-key'] = caller.key
+  const { span } = context.exchange
+  if (span) found['platform.sh/trace-id'] = span.traceId
   for (const [name, value] of Object.entries(context.noted ?? {})) found[name] = clean(value)
   if (presented !== undefined) found['platform.sh/presented-key'] = hash(presented.replace(/^bearer +/i, '').trim())
   if (code !== undefined && isIssuing(context, code)) Object.assign(found, issuedBy(context.answer?.document, hash))

@@ -7,6 +7,7 @@ import type { Kind, Question } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
 import type { Document, List } from '../api/resources.ts'
 import type { Decision } from './audit-policy.ts'
+import type { Span } from './tracing/tracing.ts'
 
 /** The facts about a request for the audit log. The pipeline fills them in; nothing is copied until an event is written. */
 export type AuditContext = {
@@ -49,6 +50,8 @@ export type Exchange = {
   warn(text: string): void
   /** The facts for the audit log; set when authentication begins. */
   auditContext: AuditContext | undefined
+  /** The span of the request; undefined: tracing is off. */
+  span: Span | undefined
   /** Whether the client disconnected or received the whole response. Stored here, because HTTP/2 does not provide it afterwards. */
   readonly closed: boolean
   /** Calls back when the exchange closes, or at once if it is closed. */
@@ -82,6 +85,7 @@ class Opened implements Exchange {
   readonly query: Query
   readonly auditId: string
   auditContext: AuditContext | undefined = undefined
+  span: Span | undefined = undefined
   closed = false
   #warnings: Set<string> | undefined = undefined
   #waiting: (() => void)[] | undefined = undefined

@@ -35,6 +35,8 @@ export type Reach = {
   readonly context: string | undefined
   /** Set if a tenant supplied the file. */
   readonly tenant?: TenantRules
+  /** Wraps every request, for traces. */
+  readonly wrap?: ((fetch: Fetch) => Fetch) | undefined
 }
 
 /** Throws UsageError. */
@@ -43,15 +45,15 @@ export async function openCluster(reach: Reach, io: Io): Promise<OpenedCluster> 
     throw new UsageError(error instanceof KubeconfigError ? error.problems : [(error as Error).message])
   })
   const transport = openTransport(access, { env: io.env, now: io.now })
+  const send = reach.wrap?.(transport.fetch) ?? transport.fetch
   const through = (fetch: Fetch) => connect({ url: access.server, below: '', fetch })
   return {
     server: access.server,
     isProxied: Boolean(access.proxy) || Object.entries(io.env).some(([key, url]) => url && /^https?_proxy$/i.test(key)),
     isVerified: isVerified(access),
-    resources: through(transport.fetch),
-    until: signal => through(endingWith(signal, transport.fetch)),
-    discoverUntil: signal =>
-      openDiscovery({ url: access.server, below: '', fetch: endingWith(signal, transport.fetch) }),
+    resources: through(send),
+    until: signal => through(endingWith(signal, send)),
+    discoverUntil: signal => openDiscovery({ url: access.server, below: '', fetch: endingWith(signal, send) }),
     close: transport.close,
   }
 }

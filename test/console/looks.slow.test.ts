@@ -1,5 +1,5 @@
 // Every page in both themes, wide and narrow: accessible (axe), without horizontal scrolling, and usable at 400 % zoom.
-// With PLATFORM_SHOTS=DIRECTORY, saves a picture of each.
+// With PLATFORM_SHOTS=DIRECTORY, saves a picture of each. Those of docs/CONSOLE.md are secret, why, history and home (dark), 1280 pixels wide.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -31,6 +31,8 @@ const pages: { readonly [name: string]: readonly [path: string, ready: string] }
   'project-secrets': ['project-secrets', 'payment'],
   users: ['users', 'Ada Lovelace'],
   roles: ['access/clusterroles', 'platform-admin'],
+  clusters: ['clusters', 'Production'],
+  cluster: ['clusters/prod', 'namespaces "shop" not found'],
   create: ['teams/new', 'Display name'],
   'create-yaml': ['teams/new?as=yaml', 'apiVersion'],
   why: ['access/why?verb=patch&resource=teams&group=management.platform.sh&name=web&user=bob', 'What would allow it'],
@@ -73,6 +75,18 @@ else
         metadata: { name: 'ada' },
         spec: { username: 'ada', displayName: 'Ada Lovelace', email: 'ada@example.org' },
       })
+      const { metadata } = await stage.ask('POST', `${ours}/clusters`, {
+        metadata: { name: 'prod', labels: { region: 'eu' } },
+        spec: { displayName: 'Production', projects: [{ project: 'shop', namespaces: ['shop'] }] },
+      })
+      const subject = `platform:cluster:prod:${metadata.uid}`
+      await stage.ask('POST', `${ours}/ownedaccesskeys`, {
+        metadata: { name: 'agent-of-prod' },
+        spec: { displayName: 'Agent of cluster prod', subject, scope: { roles: [{ role: 'agent' }] } },
+      })
+      const problem = { reason: 'NotFound', message: 'namespaces "shop" not found', namespace: 'shop', name: 'payment' }
+      const status = { kubernetesVersion: 'v1.34.1', lastContact: new Date().toISOString(), problems: [problem] }
+      await stage.ask('PATCH', `${ours}/clusters/prod/status`, { status }, merge)
       page = await stage.signedIn()
     })
     after(() => stage.close())

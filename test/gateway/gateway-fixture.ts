@@ -63,10 +63,12 @@ export type Starting = {
   readonly kubeconfig?: string
   /** The condition to wait for. */
   readonly ready?: RegExp
+  /** Further arguments of the program. */
+  readonly args?: readonly string[]
 }
 
 export async function startGateway(service: Server, over: object, starting: Starting = {}): Promise<GatewayProcess> {
-  const { slow = '', kubeconfig, ready = /gateway is ready: (\S+) (\S+)$/m } = starting
+  const { slow = '', kubeconfig, ready = /gateway is ready: (\S+) (\S+)$/m, args = [] } = starting
   const directory = mkdtempSync(join(tmpdir(), 'platform-gateway-'))
   const put = (name: string, text: string) => writeFileSync(join(directory, name), text)
   const pair = issueCertificate(authority, ['localhost', '127.0.0.1'], Date.now())
@@ -78,7 +80,7 @@ export async function startGateway(service: Server, over: object, starting: Star
   const config = join(directory, 'gateway.yaml')
   const write = (wanted: object) => writeFileSync(config, JSON.stringify(configOf(service, wanted)))
   write(over)
-  const { child, found, output } = await start(['gateway', '--config', config], ready)
+  const { child, found, output } = await start(['gateway', '--config', config, ...args], ready)
   const leave = () => {
     child.kill('SIGKILL')
     rmSync(directory, { recursive: true, force: true })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './ports.ts'
 
-/** `language how`, from the opening fence: `sh`, `sh background`, `sh ci`, `text`, `yaml`, `json`, `ts`, `tree`. */
+/** `language how`, from the opening fence: `sh`, `sh background`, `sh ci`, `sh release`, `text`, `yaml`, `json`, `ts`, `tree`. */
 export type Block = { readonly how: string; readonly text: string; readonly line: number }
 
 const root = join(import.meta.dirname, '../..')
@@ -66,15 +66,22 @@ export type Shell = {
   close(): Promise<void>
 }
 
-export async function openShell(kubectl: string): Promise<Shell> {
+type ShellOptions = {
+  /** Its files are in the directory of the shell. Default: this checkout. */
+  readonly from?: string
+  readonly env?: NodeJS.ProcessEnv
+}
+
+export async function openShell(kubectl: string, { from = root, env: more = {} }: ShellOptions = {}): Promise<Shell> {
   const home = mkdtempSync(join(tmpdir(), 'platform-docs-'))
   const checkout = join(home, 'platform')
   for (const directory of [checkout, join(home, 'bin')]) mkdirSync(directory)
-  for (const name of readdirSync(root))
-    if (!['.git', 'data'].includes(name)) symlinkSync(join(root, name), join(checkout, name))
+  for (const name of readdirSync(from))
+    if (!['.git', 'data'].includes(name)) symlinkSync(join(from, name), join(checkout, name))
   symlinkSync(kubectl, join(home, 'bin/kubectl'))
   const ports = { https: await freePort(), http: await freePort(), gateway: await freePort() }
   const env = {
+    ...more,
     PATH: `${join(home, 'bin')}:${process.env['PATH']}`,
     HOME: home,
     KUBERC: 'off',

@@ -35,13 +35,25 @@ export async function fetchDebian(wanted: Wanted): Promise<void> {
 
 /** The archive that this machine already uses, so that this repository names no host. */
 async function mirror(): Promise<string | undefined> {
-  const { stdout } = await exec('apt-get', ['indextargets', '--format', '$(SITE) $(RELEASE)', 'Created-By: Packages'])
-  const sites = stdout
-    .split('\n')
-    .filter(line => line && !/security|updates|backports/.test(line))
-    .map(line => line.split(' ')[0])
+  const sites = (await archives()).filter(line => !/security|updates|backports/.test(line)).map(siteOf)
   return sites[0]
 }
+
+/** Sources of a release with its security updates, for privateApt. undefined if this machine does not use Debian's archive. */
+export async function debianSources(release: string): Promise<string | undefined> {
+  const site = await mirror()
+  if (!site) return undefined
+  const [security] = (await archives()).filter(line => line.includes('security')).map(siteOf)
+  const lines = [`${site} ${release} main`, ...(security ? [`${security} ${release}-security main`] : [])]
+  return lines.map(line => `deb [signed-by=${keyring}] ${line}\n`).join('')
+}
+
+async function archives(): Promise<string[]> {
+  const { stdout } = await exec('apt-get', ['indextargets', '--format', '$(SITE) $(RELEASE)', 'Created-By: Packages'])
+  return stdout.split('\n').filter(line => line)
+}
+
+const siteOf = (line: string) => line.split(' ')[0] ?? ''
 
 async function fetchFirst(wanted: Wanted, site: string, suites: readonly string[]): Promise<void> {
   for (const suite of suites) if (await fetchOne(wanted, site, suite)) return
@@ -51,7 +63,8 @@ async function fetchOne(wanted: Wanted, site: string, suite: string): Promise<bo
   const { name, cache, with: others = [], dependencies = false } = wanted
   const work = await mkdtemp(join(cache, 'apt-'))
   try {
-    const conf = await privateApt(work, dependencies, `deb [signed-by=${keyring}] ${site} ${suite} main\n`)
+    const sources = `deb [signed-by=${keyring}] ${site} ${suite} main\n`
+    const conf = await privateApt({ work, sources, knowsMachine: dependencies })
     const run = (...args: string[]) => exec('apt-get', ['-q', '-c', conf, ...args], { cwd: work, timeout: 300_000 })
     if ((await run('update')).code !== 0) return false
     const install = ['install', '--download-only', '--no-install-recommends', '-y', name, ...others]
@@ -73,8 +86,17 @@ async function fetchOne(wanted: Wanted, site: string, suite: string): Promise<bo
   }
 }
 
-/** Read after the machine's own configuration, so that proxies still apply. Its hooks, which clean up after docker builds, do not. */
-async function privateApt(work: string, knowsMachine: boolean, sources: string): Promise<string> {
+type AptOptions = {
+  readonly work: string
+  readonly sources: string
+  /** Dependencies that this machine has are not downloaded. */
+  readonly knowsMachine?: boolean
+  /** In the words of Debian, such as arm64. Default: that of this machine. */
+  readonly architecture?: string
+}
+
+/** Returns the configuration file. Read after the machine's own configuration, so that proxies still apply. Its hooks, which clean up after docker builds, do not. */
+export async function privateApt({ work, sources, knowsMachine = false, architecture }: AptOptions): Promise<string> {
   const list = join(work, 'sources.list')
   const conf = join(work, 'apt.conf')
   await mkdir(join(work, 'state/lists/partial'), { recursive: true })
@@ -91,7 +113,7 @@ Dir::State "${join(work, 'state')}";
 Dir::State::Status "${knowsMachine ? '/var/lib/dpkg/status' : join(work, 'status')}";
 Dir::Cache "${join(work, 'cache')}";
 Dir::Log "${work}";
-Acquire::Languages "none";
+${architecture ? `APT::Architecture "${architecture}";\nAPT::Architectures { "${architecture}"; };\n` : ''}Acquire::Languages "none";
 Acquire::Retries "3";
 APT::Sandbox::User "root";
 #clear APT::Update::Pre-Invoke;

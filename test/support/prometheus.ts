@@ -1,4 +1,4 @@
-// Finds Prometheus on this machine, or fetches it from Debian's archive.
+// Finds Prometheus and promtool on this machine, or fetches them from Debian's archive.
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,16 +8,19 @@ import { fetchDebian } from './fetch-debian.ts'
 const cache = join(import.meta.dirname, '../../node_modules/.cache/platform-tools')
 
 /** undefined: not installed, and not available from the archive. */
-export async function findPrometheus(): Promise<string | undefined> {
-  const found = await search()
+export const findPrometheus = () => find('prometheus')
+export const findPromtool = () => find('promtool')
+
+async function find(name: string): Promise<string | undefined> {
+  const found = await search(name)
   if (found) return found
-  await fetchDebian({ name: 'prometheus', cache, suites: [['trixie', 'sid']] })
-  return search()
+  await fetchDebian({ name, cache, suites: [['trixie', 'sid']] })
+  return search(name)
 }
 
-async function search(): Promise<string | undefined> {
-  const kept = (await readdir(cache).catch(() => [])).filter(name => name.startsWith('prometheus-'))
-  for (const file of ['prometheus', ...kept.map(name => join(cache, name, 'usr/bin/prometheus'))])
+async function search(name: string): Promise<string | undefined> {
+  const kept = (await readdir(cache).catch(() => [])).filter(one => one.startsWith(`${name}-`))
+  for (const file of [name, ...kept.map(one => join(cache, one, 'usr/bin', name))])
     if ((await exec(file, ['--version'])).code === 0) return file
   return undefined
 }

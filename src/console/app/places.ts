@@ -14,6 +14,7 @@ const shortcuts: { readonly [path: string]: string } = {
   '/secrets': 'g s',
   '/project-secrets': 'g p',
   '/keys': 'g k',
+  '/clusters': 'g c',
   '/access/why': 'g w',
   '/audit': 'g a',
   '/patches': 'g l',

@@ -18,6 +18,7 @@ const addresses: { readonly [id: string]: string } = {
   'ownedaccesskeys.management.platform.sh': '/keys',
   'teams.management.platform.sh': '/teams',
   'users.management.platform.sh': '/users',
+  'clusters.management.platform.sh': '/clusters',
   'tokenrevocations.management.platform.sh': '/tokens/revocations',
 }
 

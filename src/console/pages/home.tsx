@@ -116,8 +116,12 @@ function FailedConditions() {
     refetchInterval: 60_000,
   })
   const rows = data
-    .flatMap(object => conditionsOf(object).map(condition => ({ object, condition })))
-    .filter(({ condition }) => condition.status === 'False')
+    .flatMap(object => {
+      const failed = conditionsOf(object).filter(({ status }) => status === 'False')
+      // Ready repeats the condition that failed.
+      const condition = failed.find(({ type }) => type !== 'Ready') ?? failed[0]
+      return condition ? [{ object, condition }] : []
+    })
     .slice(0, maxShown)
     .map(({ object: { kind: name, metadata }, condition }) => {
       const kind = kindNamed(name)

@@ -3,7 +3,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import type { Kind } from '../../api/kind.ts'
-import type { Ref, Resource } from '../../api/object.ts'
+import type { Json, Ref, Resource } from '../../api/object.ts'
 import { deleteCommand, getCommand } from '../data/commands.ts'
 import { useObject } from '../data/object.ts'
 import { listPath, objectPath, oneOf } from '../data/places.ts'
@@ -75,9 +75,9 @@ export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
 }
 
 function Overview({ kind, object }: TabProps) {
-  const { spec = {} } = object
-  const { displayName: _, ...fields } = spec as { readonly [field: string]: never }
-  const properties = kind.spec?.properties ?? {}
+  const { spec = {}, status = {} } = object
+  const { displayName: _, ...fields } = spec as { readonly [field: string]: Json }
+  const { conditions: __, observedGeneration: ___, ...observed } = status as { readonly [field: string]: Json }
   const other = Object.entries(object).filter(
     ([key]) => !['apiVersion', 'kind', 'metadata', 'spec', 'status'].includes(key),
   )
@@ -90,14 +90,24 @@ function Overview({ kind, object }: TabProps) {
         </>
       }
     >
-      <Card title={`What this ${oneOf(kind)} says`}>
+      <Card title={text.settings}>
         <Facts
           of={[...Object.entries(fields), ...other].map(([field, value]) => [
             field,
-            <Value key={field} value={value} schema={properties[field] ?? kind.fields[field]} />,
+            <Value key={field} value={value} schema={kind.spec?.properties?.[field] ?? kind.fields[field]} />,
           ])}
         />
       </Card>
+      {Object.keys(observed).length > 0 && (
+        <Card title={text.observed}>
+          <Facts
+            of={Object.entries(observed).map(([field, value]) => [
+              field,
+              <Value key={field} value={value} schema={kind.status?.properties?.[field]} />,
+            ])}
+          />
+        </Card>
+      )}
     </Columns>
   )
 }

@@ -12,6 +12,7 @@ import {
   useEffect,
   useRef,
   useState,
+  useSyncExternalStore,
 } from 'react'
 import style from './grid.module.css'
 
@@ -43,13 +44,15 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
   const navigate = useNavigate()
   const open = useCallback((path: string) => void navigate({ to: path }), [navigate])
   const [active, setActive] = useState(0)
-  const size = narrow.matches ? narrowHeight : rowHeight
+  const size = useIsNarrow() ? narrowHeight : rowHeight
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => frame.current,
     estimateSize: () => size,
     overscan: 6,
   })
+  // The heights of rows are known already.
+  useEffect(() => virtual.measure(), [virtual, size])
   const last = rows.length - 1
   useEffect(() => {
     if (active > last) setActive(Math.max(0, last))
@@ -134,6 +137,15 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
     </div>
   )
 }
+
+const useIsNarrow = () =>
+  useSyncExternalStore(
+    changed => {
+      narrow.addEventListener('change', changed)
+      return () => narrow.removeEventListener('change', changed)
+    },
+    () => narrow.matches,
+  )
 
 type GridRowProps<T> = Pick<GridProps<T>, 'columns' | 'pathOf'> & {
   readonly row: T

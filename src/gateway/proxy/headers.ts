@@ -91,7 +91,7 @@ export function checkInbound({ rawHeaders, headers: { connection } }: Request): 
       throw forbiddenPath('Impersonate headers are not allowed: the gateway sets them from the token or access key')
 }
 
-type HeaderAction = 'kept' | 'dropped' | 'protocols' | 'refused'
+type HeaderAction = 'kept' | 'dropped' | 'protocols' | 'trace' | 'refused'
 
 /** A cache: there are few names, and the same in every request. */
 const headerActions = new Map<string, HeaderAction>()
@@ -107,7 +107,9 @@ function actionOf(sent: string): HeaderAction {
       ? 'dropped'
       : name === 'sec-websocket-protocol'
         ? 'protocols'
-        : 'kept'
+        : name === 'traceparent'
+          ? 'trace'
+          : 'kept'
   if (headerActions.size < maxCachedHeaders) headerActions.set(sent, action)
   return action
 }
@@ -120,12 +122,14 @@ export type Outbound = {
   readonly auditId: string
   /** Whether the Authorization header identifies the caller, so that nothing is impersonated. */
   readonly isIdentified: boolean
+  /** Replaces the trace context of the client; undefined: keeps it. */
+  readonly traceparent: string | undefined
 }
 
 /** Adds name, value, name, value. Throws 403 for a name that the cluster would treat as its own. */
 export function requestHeaders(
   headers: string[],
-  { request, principal, prefixes, authorization, auditId, isIdentified }: Outbound,
+  { request, principal, prefixes, authorization, auditId, isIdentified, traceparent }: Outbound,
 ): void {
   const { rawHeaders, socket } = request
   const named = namedByConnection(request.headers.connection)
@@ -133,11 +137,13 @@ export function requestHeaders(
     const name = rawHeaders[index] as string
     const action = actionOf(name)
     if (action === 'dropped' || action === 'refused' || (named.size && named.has(plain(name)))) continue
+    if (action === 'trace' && traceparent !== undefined) continue
     const value = rawHeaders[index + 1] as string
-    if (action === 'kept') headers.push(name, value)
+    if (action !== 'protocols') headers.push(name, value)
     else headers.push(...protocols(value))
   }
   headers.push('X-Forwarded-For', socket.remoteAddress ?? '', 'Audit-ID', auditId)
+  if (traceparent !== undefined) headers.push('Traceparent', traceparent)
   if (authorization !== undefined) headers.push('Authorization', authorization)
   if (isIdentified) headers.push(centralRouteHeader, '1')
   else for (const one of impersonation(principal, prefixes)) headers.push(one)

@@ -21,6 +21,8 @@ export type Forwarding = {
   /** Called when the response of a long-running request has begun. */
   readonly started: (code: number) => void
   readonly watchError: WatchErrorEvent
+  /** The trace context for the cluster; undefined: that of the client. */
+  readonly traceparent?: string | undefined
 }
 
 /** The gateway's current credentials for the cluster. Throws 502 if it has none. */
@@ -36,11 +38,12 @@ export async function readyOf({ backend, principal, exchange, route }: Forwardin
   }
 }
 
-function headersOf({ exchange, principal, prefixes, backend }: Forwarding, { authorization }: Ready): string[] {
+function headersOf(forwarding: Forwarding, { authorization }: Ready): string[] {
+  const { exchange, principal, prefixes, backend, traceparent } = forwarding
   const { request, auditId } = exchange
   const headers = ['Host', addressOf(backend.server).host]
   const isIdentified = backend.identify !== undefined
-  requestHeaders(headers, { request, principal, prefixes, authorization, auditId, isIdentified })
+  requestHeaders(headers, { request, principal, prefixes, authorization, auditId, isIdentified, traceparent })
   return headers
 }
 

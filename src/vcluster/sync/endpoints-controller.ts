@@ -31,6 +31,12 @@ export type Observer = {
   readonly syncFailure: (ref: Ref, syncFailure: SyncFailure) => void
 }
 
+export type Trace = <T>(
+  name: string,
+  attributes: { readonly [name: string]: string },
+  work: () => Promise<T>,
+) => Promise<T>
+
 export type SyncOptions = PlanTools & {
   readonly virtual: Resources
   readonly host: Resources
@@ -45,6 +51,8 @@ export type SyncOptions = PlanTools & {
   readonly random: () => number
   /** Monotonic clock in milliseconds. */
   readonly ticks: () => number
+  /** Runs the sync of an object as a trace; absent: tracing is off. */
+  readonly trace?: Trace | undefined
   readonly observer: Observer
 }
 
@@ -60,7 +68,7 @@ const atOf = ({ metadata: { namespace = '', name = '' } }: SyncedObject): Ref =>
 const versionOf = (object: SyncedObject | undefined) => object?.metadata.resourceVersion
 
 export function startEndpointSync(options: SyncOptions): EndpointSync {
-  const { synced, vcluster, observer, now, pollReferencesEvery = defaultPoll } = options
+  const { synced, vcluster, observer, now, pollReferencesEvery = defaultPoll, trace } = options
   const { kind } = synced
   const states = new Map<string, State>()
   /** Time of the oldest observed change that the host does not have yet. */
@@ -132,7 +140,8 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
   })
   const work = startShardedQueue({
     shards,
-    work: reconcile,
+    work: name =>
+      trace ? trace(`sync ${kind.kind}`, { 'platform.resource': kind.plural }, () => reconcile(name)) : reconcile(name),
     random: options.random,
     failed: (name, error) => {
       // Another client was faster: the informer will deliver the change.

@@ -1,9 +1,12 @@
 // Flags of `platform vcluster sync`.
 
+import type { Logger } from 'pino'
 import { dnsLabel } from '../../api/names.ts'
 import type { Flags, Given, Io } from '../../host/command.ts'
 import { readDuration } from '../../host/duration.ts'
 import { quoted } from '../../host/sanitize.ts'
+import { otlpFlag } from '../../serving/tracing/settings.ts'
+import type { Tracing } from '../../serving/tracing/tracing.ts'
 import type { OpenedCluster } from '../../transport/open-cluster.ts'
 import type { Config } from '../config/config.ts'
 import { configFlags } from '../config/read.ts'
@@ -94,6 +97,7 @@ export const flags = {
     choices: ['debug', 'info', 'warn', 'error'],
     default: 'info',
   },
+  ...otlpFlag,
 } as const satisfies Flags
 
 type SyncFlags = Given<typeof flags>['flags']
@@ -104,6 +108,9 @@ export type Opened = {
   readonly virtual: OpenedCluster
   readonly host: OpenedCluster
   readonly io: Io
+  readonly log: Logger
+  /** Absent: tracing is off. */
+  readonly tracing: Tracing | undefined
 }
 
 /** Builds the options of a syncer that runs until the signal aborts. */

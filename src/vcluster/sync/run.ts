@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
-import pino from 'pino'
 import { ApiError } from '../../api/errors.ts'
 import { holdLease } from '../../reconcile/leader-election.ts'
+import { gaugeProcess } from '../../serving/process-metrics.ts'
 import { shutdownSignal } from '../../serving/shutdown-signal.ts'
 import { servePages } from '../../serving/status-listener.ts'
 import { parseKind } from '../config/reference-kinds.ts'
@@ -21,8 +21,7 @@ import type { Syncer } from './sync.ts'
 
 /** Resolves with the exit code. */
 export async function runSync(opened: Opened): Promise<number> {
-  const { flags, config, io } = opened
-  const log = pino({ level: flags['log-level'], base: null }, pino.destination({ fd: 2, sync: false }))
+  const { flags, config, io, log, tracing } = opened
   const ending = new AbortController()
   void shutdownSignal().then(() => ending.abort())
   if (!isSyncEnabled(config)) log.warn('endpoint sync is disabled, nothing to do')
@@ -56,6 +55,7 @@ export async function runSync(opened: Opened): Promise<number> {
     random: Math.random,
     ticks: () => performance.now(),
     wait: milliseconds => setTimeout(milliseconds, undefined, { signal }),
+    trace: tracing?.root,
     observer: {
       ...observer,
       failed: (what, error) => {
@@ -81,6 +81,7 @@ export async function runSync(opened: Opened): Promise<number> {
   // A replica that waits for the lease is ready.
   const isReady = () => (current ? current === listed : flags['leader-elect'])
   const checks = checksOf(isReady, ending.signal)
+  gaugeProcess(metrics)
   const pages = flags.listen === 'off' ? undefined : await servePages(flags.listen, checks, metrics)
   io.out(
     `platform: syncing endpoints of ${flags.name} to ${flags.namespace}${pages ? `, status at ${pages.url}` : ''}\n`,

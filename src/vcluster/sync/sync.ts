@@ -14,7 +14,7 @@ import type { Patch } from '../patch/patch.ts'
 import { openSandbox, type Sandbox } from '../patch/sandbox.ts'
 import { endpointSlicesKind } from './endpoint-slices-kind.ts'
 import type { EndpointSync } from './endpoint-sync.ts'
-import { type Observer, startEndpointSync } from './endpoints-controller.ts'
+import { type Observer, startEndpointSync, type Trace } from './endpoints-controller.ts'
 import { endpointsKind } from './endpoints-kind.ts'
 import type { DiscoverHost, HostInfo } from './host-discovery.ts'
 import type { SyncedObject } from './kinds.ts'
@@ -45,6 +45,8 @@ export type OpenSyncOptions = {
   readonly random: () => number
   readonly ticks: () => number
   readonly wait: (milliseconds: number) => Promise<void>
+  /** Runs the sync of an object as a trace; absent: tracing is off. */
+  readonly trace?: Trace | undefined
   /** Milliseconds between two discoveries of the host; default: one minute. */
   readonly discoverEvery?: number
   /** Milliseconds between two checks of referenced objects; default: 30 seconds. */

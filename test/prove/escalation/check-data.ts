@@ -27,7 +27,8 @@ export function checkData(prover: Prover, changes: readonly Change[], outcome: O
 /** Only a caller who may read a source can let a secret follow it. */
 function checkFollower(prover: Prover, { before, step }: Outcome, ref: SourceRef, old: Known | undefined): void {
   const was = old?.object.spec?.sharedSecretRef
-  if (was?.name === ref.name && was?.namespace === ref.namespace && was?.uid === ref.uid) return
+  const namespaceOf = ({ namespace }: SourceRef) => namespace || 'default'
+  if (was && was.name === ref.name && namespaceOf(was) === namespaceOf(ref) && was.uid === ref.uid) return
   const source = readOf('sharedsecrets', ref.namespace || 'default', ref.name ?? '')
   if (!maySee(prover, before, source))
     throw new Violation(
