@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -35,13 +36,16 @@ else
     await makeClientCertificate(scratch, 'client', 'ca')
     const etcd = await startEtcd({ tls: { ca: at('ca.crt'), cert: at('member.crt'), key: at('member.key') } })
     t.after(() => etcd.close())
+    const client = { ca: read('ca.crt'), cert: read('client.crt'), key: read('client.key') }
+    // A server that starts before the members have a leader ends with an error.
+    await eventually('etcd is healthy', () => isHealthy(`${etcd.endpoints[0]}/health`, client))
     const secrets = {
       'platform-master-key': { 'master.key': makeKeyRing(size => randomBytes(size)) },
       'platform-etcd': {
         endpoints: etcd.endpoints.join(','),
-        'ca.crt': read('ca.crt'),
-        'tls.crt': read('client.crt'),
-        'tls.key': read('client.key'),
+        'ca.crt': client.ca,
+        'tls.crt': client.cert,
+        'tls.key': client.key,
       },
     }
     const objects = await build(kubectl.file, { overlay: 'etcd', components: [] })
@@ -67,4 +71,13 @@ else
       return status === 200 && body.items.length === 2
     })
     for (const pod of pods) assert.equal(await pod.stop(), 0)
+  })
+
+const isHealthy = (url: string, client: { readonly ca: string; readonly cert: string; readonly key: string }) =>
+  new Promise<boolean>(resolve => {
+    const request = get(url, client, response => {
+      response.resume()
+      resolve(response.statusCode === 200)
+    })
+    request.on('error', () => resolve(false))
   })
