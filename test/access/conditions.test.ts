@@ -67,14 +67,18 @@ test('objects of an earlier release get their conditions, once', { timeout: 120_
     for (const plural of ['sharedsecrets', 'projectsecrets', 'teams'])
       found.push(...(await must(server.request('GET', `${ours}/${plural}`))).items)
     return found as {
-      metadata: { name: string; resourceVersion: string; generation: number }
+      metadata: { name: string; resourceVersion: string; generation: number; annotations?: object }
+      spec: object
       status?: { conditions?: { type: string; status: string }[]; observedGeneration?: number }
     }[]
   }
   try {
-    await soon('every object has its conditions', async () =>
-      (await list()).every(({ status }) =>
-        status?.conditions?.some(one => one.type === 'Ready' && one.status !== 'Unknown'),
+    const namesTeam = (spec: object) => JSON.stringify(spec).includes('"web"')
+    await soon('every object has its conditions, and the uid of the team that it names', async () =>
+      (await list()).every(
+        ({ metadata, spec, status }) =>
+          status?.conditions?.some(one => one.type === 'Ready' && one.status !== 'Unknown') &&
+          (!namesTeam(spec) || metadata.annotations !== undefined),
       ),
     )
     const before = await list()

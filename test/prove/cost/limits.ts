@@ -10,8 +10,8 @@ const longestPiece = 50
 const mostGrowth = 2.5
 /** Below this many milliseconds on the reference machine, most of the time does not depend on the body. */
 const small = 8
-/** Garbage collection and other load only add time, so the best of a few measurements counts. */
-const tries = 5
+/** Garbage collection and other load only add time, so the best of several measurements counts. Tests run beside others. */
+const tries = 15
 
 export type Input = {
   readonly method: string
