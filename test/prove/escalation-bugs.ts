@@ -81,7 +81,11 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     edit('auth/authn/user-index.ts', 'if (user?.isDisabled) return', 'if (false) return'),
   ],
   'D63: tokens of issuers work for a disabled User': [
-    edit('auth/authn/authenticate.ts', 'if (machine && users.isDisabled(machine.username)) throw', 'if (false) throw'),
+    edit(
+      'auth/authn/authenticate.ts',
+      "users.isDisabled(username) ? 'the user of the token is disabled' : clusters",
+      'clusters',
+    ),
   ],
   'D63: enable a User without the gate': [
     edit('kinds/user.ts', "...(disabled && !isLeaving ? [] : [grant('spec.disabled', 'enabled')]),", ''),
