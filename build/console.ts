@@ -20,13 +20,17 @@ if (existsSync(join(root, 'node_modules/vite'))) {
   if (!isCurrent()) await bundle()
 } else console.log('vite is not installed, so the console is not built. Run `npm ci` without --omit=dev.')
 
-const isCurrent = () =>
-  existsSync(join(target, 'index.html')) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp
+function isCurrent(): boolean {
+  if (!existsSync(join(target, 'index.html')) || !existsSync(stampFile)) return false
+  return readFileSync(stampFile, 'utf8') === stamp
+}
 
 /** Changes with the sources and the dependencies. */
 function stampOf(): string {
   const hash = createHash('sha256')
-  const sources = globSync(['src/{api,client,console,kinds}/**', 'build/console.ts', 'package-lock.json'], { cwd: root })
+  const sources = globSync(['src/{api,client,console,kinds}/**', 'build/console.ts', 'package-lock.json'], {
+    cwd: root,
+  })
   for (const file of sources.toSorted())
     if (statSync(join(root, file)).isFile()) hash.update(`${file}\0`).update(readFileSync(join(root, file)))
   return hash.digest('hex')
