@@ -9,6 +9,7 @@ import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Document, Resources } from '../api/resources.ts'
 import type { AccessKey, AccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import type { Authenticate, Prepare } from '../auth/authn/authenticate.ts'
+import type { ClusterState } from '../auth/authn/cluster-index.ts'
 import type { SessionChecks } from '../auth/authn/key-problem.ts'
 import type { TeamIndex } from '../auth/authn/team-index.ts'
 import type { Authorizer } from '../auth/authz/authorize.ts'
@@ -27,6 +28,7 @@ import type { PatchPreviews } from './patch-previews.ts'
 
 export type ApiServer = {
   readonly registry: Registry
+  readonly clusterStates: () => Iterable<ClusterState>
   /** The desired content of connected clusters, for their conditions. */
   readonly clusterConditions: Pick<ClusterConditionsOptions, 'desired' | 'teamNames' | 'teamAt'>
   readonly sealer: Sealer

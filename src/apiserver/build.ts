@@ -39,7 +39,7 @@ import { isNamespaceInUse, namespacesInUse } from '../registry/virtual-kinds.ts'
 import { openSealer } from '../storage/encryption.ts'
 import { accessKeyLookups } from './access-key-lookups.ts'
 import type { ApiServer, BuildOptions } from './api-server.ts'
-import { clusterDependencies, conditionDependencies } from './connected-clusters.ts'
+import { clusterDependencies, clusterReports } from './connected-clusters.ts'
 import { tokenSealing } from './encryption.ts'
 import { generateKeyPair } from './key-pair.ts'
 import { signCurrentWith } from './sign-current.ts'
@@ -256,7 +256,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     .then(() => repairBuiltIns(internalClient, adminGroups))
   return {
     registry,
-    clusterConditions: conditionDependencies(desired, teams),
+    ...clusterReports(desired, teams),
     sealer,
     internalClient,
     write: writeWith(false),

@@ -9,6 +9,7 @@ import type { DesiredState } from '../auth/authz/desired-state.ts'
 import { closedReason, watchDesired } from '../auth/authz/desired-watch.ts'
 import type { ClusterConditionsOptions } from '../controllers/cluster-conditions.ts'
 import { type SelectableCluster, selects } from '../kinds/cluster-selection.ts'
+import type { ApiServer } from './api-server.ts'
 
 type Wanted = Pick<
   AdmissionDependencies & GateDependencies,
@@ -52,10 +53,20 @@ export function clusterDependencies({ state, teamNamed, open, failed }: Options)
   }
 }
 
-/** For the controller of conditions. */
-export const conditionDependencies = (
+type Teams = { all(): Iterable<TeamRecord>; get(name: string): TeamRecord | undefined }
+
+/** For the controller of conditions, and for metrics. */
+export const clusterReports = (
   state: DesiredState,
-  teams: { all(): Iterable<TeamRecord>; get(name: string): TeamRecord | undefined },
+  teams: Teams,
+): Pick<ApiServer, 'clusterConditions' | 'clusterStates'> => ({
+  clusterConditions: conditionDependencies(state, teams),
+  clusterStates: state.clusters.states,
+})
+
+const conditionDependencies = (
+  state: DesiredState,
+  teams: Teams,
 ): Pick<ClusterConditionsOptions, 'desired' | 'teamNames' | 'teamAt'> => ({
   desired: {
     ready: state.ready,

@@ -1,6 +1,6 @@
 // Metrics that are computed when scraped: the store, requests in progress, and the process.
 
-import { Cluster, type ClusterObject } from '../kinds/cluster.ts'
+import type { ClusterState } from '../auth/authn/cluster-index.ts'
 import { kinds } from '../kinds/index.ts'
 import type { InflightLimits } from '../serving/inflight-limits.ts'
 import type { Labels, Metrics } from '../serving/metrics.ts'
@@ -17,6 +17,7 @@ type Sources = {
   readonly guard: UnknownKeyLimiter
   /** Expiry in milliseconds of the keys that somebody has to renew. */
   readonly renewals: () => Iterable<number>
+  readonly clusterStates: () => Iterable<ClusterState>
   readonly now: () => number
 }
 
@@ -25,7 +26,7 @@ const hour = 3600 * 1000
 const horizons = [24, 168, 720]
 
 export function gaugeApiServer(metrics: Metrics, sources: Sources): void {
-  const { store, isLeader, replicas, limits, guard, renewals, now } = sources
+  const { store, isLeader, replicas, limits, guard, renewals, clusterStates, now } = sources
   metrics.gauge('apiserver_storage_objects', 'Stored objects by resource.', () =>
     kinds.filter(kind => kind.stored).map(kind => [{ resource: kind.id }, store.count(kind.id)]),
   )
@@ -74,22 +75,14 @@ export function gaugeApiServer(metrics: Metrics, sources: Sources): void {
     [{}, store.outdated === undefined ? 0 : 1],
   ])
   metrics.gauge('platform_clusters', 'Clusters by state: connected, disconnected, never_connected or disabled.', () =>
-    countClusters(store),
+    countStates(clusterStates()),
   )
   gaugeProcess(metrics)
 }
 
-const states: { readonly [reason: string]: string } = { Disabled: 'disabled', NeverConnected: 'never_connected' }
-
 /** A fixed number of series, however many clusters there are. */
-function countClusters(store: Store): (readonly [Labels, number])[] {
-  const counts = new Map(['connected', 'disconnected', 'never_connected', 'disabled'].map(state => [state, 0]))
-  for (const { text } of store.list({ bucket: Cluster.id }).entries) {
-    const { status } = JSON.parse(text.toString()) as ClusterObject
-    const { status: is, reason = '' } = status?.conditions?.find(({ type }) => type === 'Connected') ?? {}
-    const state =
-      is === 'True' ? 'connected' : is === undefined ? 'never_connected' : (states[reason] ?? 'disconnected')
-    counts.set(state, (counts.get(state) ?? 0) + 1)
-  }
-  return [...counts].map(([state, count]) => [{ state }, count] as const)
+function countStates(states: Iterable<ClusterState>): (readonly [Labels, number])[] {
+  const counts = { connected: 0, disconnected: 0, never_connected: 0, disabled: 0 }
+  for (const state of states) counts[state]++
+  return Object.entries(counts).map(([state, count]) => [{ state }, count] as const)
 }

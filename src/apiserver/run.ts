@@ -182,7 +182,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
     burst: settings['limits.burst'],
     now,
   })
-  gaugeApiServer(metrics, { ...storage, limits, guard, renewals: apiServer.renewals, now })
+  gaugeApiServer(metrics, { ...storage, ...apiServer, limits, guard, now })
   const count = observeRequests(metrics)
   const certificates = settings.https === 'off' ? undefined : openCertificate({ settings, directory, now, failed })
   if (replicas && replicaId) {

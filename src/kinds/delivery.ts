@@ -98,12 +98,17 @@ export type DeliveryCluster = SelectableCluster & {
   }[]
 }
 
+/** Namespaces that the cluster gives to the project of the secret. */
+export function allowedNamespaces({ metadata }: Secret, { projects }: DeliveryCluster): readonly string[] {
+  const project = (metadata.namespace ?? '').replace(/^p-/, '')
+  return projects.find(one => one.project === project)?.namespaces ?? []
+}
+
 /** The Secrets in a cluster, without those in namespaces that do not belong to the project. The first entry counts for a name. */
 export function targetsIn(secret: Secret, cluster: DeliveryCluster): readonly Target[] {
   const entries = deliveriesOf(secret)
   if (entries.length === 0) return []
-  const project = (secret.metadata.namespace ?? '').replace(/^p-/, '')
-  const allowed = cluster.projects.find(one => one.project === project)?.namespaces ?? []
+  const allowed = allowedNamespaces(secret, cluster)
   const uids = clusterUidsOf(secret)
   const found = new Map<string, Target>()
   for (const { clusters = {}, namespaces, name, type, keys } of entries) {

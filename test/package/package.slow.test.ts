@@ -191,7 +191,7 @@ ln -sf ../lib/node_modules/platform-plane/bin/platform.js $R/usr/local/bin/platf
 cp ${units}/*.service $R/etc/systemd/system/
 cp ${units}/platform.sysusers $R/usr/lib/sysusers.d/platform.conf
 cp ${units}/platform.tmpfiles $R/usr/lib/tmpfiles.d/platform.conf
-cp ${units}/master-key.conf $R/root/
+cp ${units}/master-key.conf $R/etc/
 echo PLATFORM_HTTPS=127.0.0.1:${port} > $R/etc/platform/platform.env
 echo PLATFORM_HTTP=off >> $R/etc/platform/platform.env`)
   const property = async (unit: string, name: string) =>
@@ -250,12 +250,7 @@ echo PLATFORM_HTTP=off >> $R/etc/platform/platform.env`)
     // The master key outside of the data.
     await machine.run('install', '-m', '600', '/var/lib/platform/master.key', '/etc/platform/master.key')
     await machine.run('rm', '/var/lib/platform/master.key')
-    await machine.run(
-      'install',
-      '-D',
-      '/root/master-key.conf',
-      '/etc/systemd/system/platform.service.d/master-key.conf',
-    )
+    await machine.run('install', '-D', '/etc/master-key.conf', '/etc/systemd/system/platform.service.d/master-key.conf')
     await machine.run('systemctl', 'daemon-reload')
     await machine.run('systemctl', 'start', 'platform')
     await ready('platform', port)

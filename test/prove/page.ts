@@ -30,24 +30,31 @@ Results of \`npm run prove\`, which crashes, overloads and attacks a running ser
 that measured it. \`npm run prove -- --part NAME\` measures one section again.
 
 The code is in \`test/prove/\`. A small part runs in every \`npm test\`. The time in a row is that of all rows measured together.
-
-- **Crashes**: kills processes at random and at named points, and makes disks fail or lose unsynced data. Then compares the stored data with the acknowledged writes.
-- **Consistency**: records every request and response. One order of all writes must explain them.
-- **Replicas**: the same with three replicas on three etcd members, which are killed, paused, partitioned, compacted and defragmented, while clocks jump.
-- **Seeded bugs**: patches one bug at a time into the loaded sources. The checks above must find it.
-- **Escalation**: users with few permissions try to gain more, step by step. After each step a model that shares no code with the server states who may reach what.
-- **Sign-in**: a model of people, a provider and a clock that jumps. Nobody keeps access longer than promised.
-- **Malice**: mutates valid requests, texts and programs at random. *Reached new code* is the number of inputs that covered new code.
-- **Cost**: stretches every field of every kind to its limit and beyond, and sends bodies that are costly by their shape. It measures the CPU time of the main thread.
-- **Load**: runs alone. Other work on the machine affects these figures first.
 `
+
+const parts: { readonly [part: string]: string } = {
+  Consistency: 'records every request and response. One order of all writes must explain them.',
+  Cost: 'stretches every field of every kind to its limit and beyond, and sends bodies that are costly by their shape. It measures the CPU time of the main thread.',
+  Crashes:
+    'kills processes at random and at named points, and makes disks fail or lose unsynced data. Then compares the stored data with the acknowledged writes.',
+  Escalation:
+    'users with few permissions try to gain more, step by step. After each step a model that shares no code with the server states who may reach what.',
+  Load: 'runs alone. Other work on the machine affects these figures first.',
+  Malice:
+    'mutates valid requests, texts and programs at random. *Reached new code* is the number of inputs that covered new code.',
+  Replicas:
+    'three replicas on three etcd members, which are killed, paused, partitioned, compacted and defragmented, while clocks jump. One order of all writes must explain every response.',
+  'Seeded bugs': 'patches one bug at a time into the loaded sources. The other parts must find it.',
+  'Sign-in': 'a model of people, a provider and a clock that jumps. Nobody keeps access longer than promised.',
+}
 
 /** `before`: the page so far. */
 export function pageOf(before: string, run: Run): string {
   const sections = new Map(sectionsOf(before))
   for (const part of new Set(run.rows.map(row => row.part))) sections.set(part, sectionOf(part, run))
   const sorted = [...sections].toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return `${head}\n${sorted.map(([, text]) => text.trimEnd()).join('\n\n')}\n`
+  const listed = sorted.map(([part]) => `- **${part}**: ${parts[part] ?? ''}\n`).join('')
+  return `${head}\n${listed}\n${sorted.map(([, text]) => text.trimEnd()).join('\n\n')}\n`
 }
 
 /** Of a section without the line of its run, nobody knows the run. */

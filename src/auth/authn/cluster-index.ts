@@ -13,10 +13,14 @@ export type ClusterRecord = DeliveryCluster & {
   readonly isTerminating: boolean
 }
 
+/** As its condition Connected says. */
+export type ClusterState = 'connected' | 'disconnected' | 'never_connected' | 'disabled'
+
 export interface ClusterIndex {
   readonly ready: Promise<void>
   get(name: string): ClusterRecord | undefined
   all(): Iterable<ClusterRecord>
+  states(): Iterable<ClusterState>
   /** Why a key of an agent is not valid; undefined: it is, or it is another key. */
   problemOf(key: { readonly subject?: string | undefined }): string | undefined
   stop(): void
@@ -36,9 +40,10 @@ export function openClusterIndex({ resources, changed, followed, failed }: Clust
   const informer = startInformer({
     resources,
     kind: Cluster,
-    keep: read,
+    keep: (cluster: ClusterObject) => ({ record: read(cluster), state: stateOf(cluster) }),
     failed,
-    changed: (_, now, before) => {
+    changed: (_, kept, old) => {
+      const [now, before] = [kept?.record, old?.record]
       if (JSON.stringify(now) === JSON.stringify(before)) return
       const [was, is] = [before && agentSubject(before), now && agentSubject(now)]
       if (was !== undefined) agents.delete(was)
@@ -49,8 +54,13 @@ export function openClusterIndex({ resources, changed, followed, failed }: Clust
   })
   return {
     ready: informer.ready,
-    get: name => informer.get({ namespace: '', name }),
-    all: () => informer.values(),
+    get: name => informer.get({ namespace: '', name })?.record,
+    *all() {
+      for (const { record } of informer.values()) yield record
+    },
+    *states() {
+      for (const { state } of informer.values()) yield state
+    },
     problemOf: ({ subject = '' }) =>
       isAgentSubject(subject) && !agents.has(subject) ? 'the cluster of the agent was deleted' : undefined,
     stop: informer.stop,
@@ -67,4 +77,15 @@ function read({ metadata, spec = {} }: ClusterObject): ClusterRecord {
     isDisabled: spec.disabled === true,
     isTerminating: metadata.deletionTimestamp !== undefined,
   }
+}
+
+const states: { readonly [reason: string]: ClusterState } = {
+  Disabled: 'disabled',
+  NeverConnected: 'never_connected',
+}
+
+function stateOf({ status }: ClusterObject): ClusterState {
+  const { status: is, reason = '' } = status?.conditions?.find(({ type }) => type === 'Connected') ?? {}
+  if (is === undefined) return 'never_connected'
+  return is === 'True' ? 'connected' : (states[reason] ?? 'disconnected')
 }

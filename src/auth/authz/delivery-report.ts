@@ -1,7 +1,7 @@
 // Tells whether a project secret is sent to a cluster that it selects, and why not (D69).
 
 import { clusterUidsOf, selects } from '../../kinds/cluster-selection.ts'
-import { deliveriesOf, maxTargets, targetsIn } from '../../kinds/delivery.ts'
+import { allowedNamespaces, deliveriesOf, maxTargets, targetsIn } from '../../kinds/delivery.ts'
 import type { ClusterRecord } from '../authn/cluster-index.ts'
 import type { DeliveredSecret, Item } from './desired-items.ts'
 
@@ -54,18 +54,7 @@ export function deliveryIn(
   const refuse = (reason: string, message: string, secrets = 0) => ({ cluster: name, secrets, reason, message })
   if (cluster.isDisabled) return refuse('ClusterDisabled', 'the cluster is disabled')
   const ids = targetsIn(secret.object, cluster).map(one => `secret/${one.namespace}/${one.name}`)
-  const given = new Set(
-    cluster.projects.flatMap(one => (`p-${one.project}` === secret.ref.namespace ? (one.namespaces ?? []) : [])),
-  )
-  const denied = deliveriesOf(secret.object)
-    .filter(one => selects(one.clusters ?? {}, cluster, uids))
-    .flatMap(one => (one.namespaces ?? []).filter(namespace => !given.has(namespace)))
-  if (ids.length === 0 || denied.length)
-    return refuse(
-      'NoNamespace',
-      `the cluster does not give ${denied.length ? `the namespaces ${[...new Set(denied)].slice(0, 5).join(', ')}` : 'any namespace'} to the project: see spec.projects of the cluster`,
-      ids.length,
-    )
+  if (ids.length === 0) return refuse('NoNamespace', notGiven(deniedNamespaces(secret, cluster)))
   if (ids.length === maxTargets)
     return refuse(
       'TooManySecrets',
@@ -80,5 +69,20 @@ export function deliveryIn(
   })
   const place = taken[0]?.slice('secret/'.length)
   if (place) return refuse('PlaceTaken', `an older project secret is delivered to ${place}`, ids.length - taken.length)
-  return { cluster: name, secrets: ids.length }
+  const denied = deniedNamespaces(secret, cluster)
+  return denied.length ? refuse('NoNamespace', notGiven(denied), ids.length) : { cluster: name, secrets: ids.length }
+}
+
+/** Namespaces that the secret names, and that the cluster does not give to its project. */
+function deniedNamespaces({ object }: DeliveredSecret, cluster: ClusterRecord): readonly string[] {
+  const [allowed, uids] = [new Set(allowedNamespaces(object, cluster)), clusterUidsOf(object)]
+  const entries = deliveriesOf(object).filter(one => selects(one.clusters ?? {}, cluster, uids))
+  return [...new Set(entries.flatMap(one => one.namespaces ?? []))].filter(one => !allowed.has(one))
+}
+
+const maxShown = 5
+
+function notGiven(namespaces: readonly string[]): string {
+  const named = namespaces.length ? `the namespaces ${namespaces.slice(0, maxShown).join(', ')}` : 'any namespace'
+  return `the cluster does not give ${named} to the project: see spec.projects of the cluster`
 }

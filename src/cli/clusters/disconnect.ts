@@ -112,7 +112,7 @@ async function letAgentCleanUp(
     const found = await findCluster({ resources }, name)
     if (found?.metadata.uid !== uid) return
   }
-  report('the agent does not answer; it has not removed anything')
+  report('the agent has not finished; this command removes the rest')
 }
 
 const maxAttempts = 5
