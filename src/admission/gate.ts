@@ -196,12 +196,11 @@ type RepinChecks = {
   readonly checkCopies: (pinned: Uids, copies: readonly Copy[]) => void
 }
 
-/** The server copies and delivers data with the permissions of the owner. */
-const copiesFor = (team: string, grants: readonly Grant[]): Copy[] =>
-  grants.filter(
-    (grant): grant is Copy =>
-      (grant.type === 'copy' || grant.type === 'deliver') &&
-      team === (grant.owner.user ? teamOfGroup(grant.owner.user) : grant.owner.team),
+/** By team. The server copies and delivers data with the permissions of the owner. */
+const copiesByTeam = (grants: readonly Grant[]) =>
+  Map.groupBy(
+    grants.filter((grant): grant is Copy => grant.type === 'copy' || grant.type === 'deliver'),
+    ({ owner }) => (owner.user ? teamOfGroup(owner.user) : owner.team),
   )
 
 /**
@@ -216,10 +215,12 @@ async function pinAgain(
   const toStale = after.filter(({ to }) => to?.kind === 'team' && Object.hasOwn(stale, to.name))
   const added = await newGrants({ grants: toStale, uids: stale }, known)
   const byTeam = Map.groupBy(added, ({ to }) => to?.name)
+  const copies = copiesByTeam(after)
   for (const [team, uid] of Object.entries(stale)) {
     try {
       await checkGrants(byTeam.get(team) ?? [])
-      checkCopies({ ...uids, [team]: uid }, copiesFor(team, after))
+      const copied = copies.get(team)
+      if (copied) checkCopies({ ...uids, [team]: uid }, copied)
       uids[team] = uid
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 403) throw error
