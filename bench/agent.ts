@@ -48,7 +48,7 @@ export async function measureAgent(): Promise<Measured> {
     const empty = await start()
     await until(async () => isLeading(empty))
     await pause(2000)
-    const idle = residentOf(empty)
+    const idle = residentOf(empty.child.pid as number)
     // With SIGTERM, so that it releases its lease.
     await killProgram(empty.child, 'SIGTERM')
     await inParallel(secrets, async index => {
@@ -60,9 +60,9 @@ export async function measureAgent(): Promise<Measured> {
     const agent = await start()
     await until(async () => (await list(cluster.resources)) === count)
     const cold = (performance.now() - began) / 1000
-    const work = cpuOf(agent)
+    const work = cpuOf(agent.child.pid as number) / 1000
     await pause(3000)
-    const each = (residentOf(agent) - idle) / count / 1024
+    const each = (residentOf(agent.child.pid as number) - idle) / count / 1024
     const lags = await underChange(service, cluster.resources)
     await killProgram(agent.child)
     const figure = (what: string, value: number, unit: string, wanted: number): Figure => ({

@@ -1,6 +1,5 @@
 // Replicas on etcd against one server on SQLite: CPU of reads, watches and creates, gaps when something is killed, and the cold start.
 
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync } from 'node:fs'
 import { Agent, request } from 'node:https'
@@ -8,12 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type EtcdCluster, startEtcd } from '../test/support/etcd.ts'
 import { etcdArgs } from '../test/support/replicas.ts'
-import { cpuOf } from './gateway-process.ts'
-import { drive } from './load.ts'
+import { perEvent, perRequest } from './costs.ts'
 import { type Figure, type Measured, median } from './measurement.ts'
 import { remove, type Server, startServer } from './processes.ts'
 import { fill } from './scale.ts'
-import type { Task } from './watch-reader.ts'
 
 const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'
 const rounds = 3
@@ -28,76 +25,12 @@ async function startReplica(first: Server, args: readonly string[]): Promise<Ser
 
 type Costs = { readonly get: number; readonly page: number; readonly create: number; readonly event: number }
 
-/** Microseconds of CPU of the server for each request. */
-async function perRequest(
-  server: Server,
-  load: Partial<Parameters<typeof drive>[0]>,
-  seconds: number,
-): Promise<number> {
-  const base = { url: server.url, key: server.key, connections: 32, seconds }
-  const before = cpuOf(server.pid)
-  const { perSecond, errors } = await drive({ ...base, ...load })
-  if (errors > 0) throw new Error(`${errors} requests failed`)
-  return ((cpuOf(server.pid) - before) * 1000) / (perSecond * seconds)
-}
-
 async function costsOf(server: Server, seconds: number, round: number): Promise<Costs> {
   const get = await perRequest(server, { path: `${teams}/team-%d` }, seconds)
   const page = await perRequest(server, { path: `${teams}?limit=500`, connections: 8 }, seconds)
   const body = `{"metadata":{"name":"new-${round}-%d"},"spec":{"description":"${'x'.repeat(280)}"}}`
   const create = await perRequest(server, { method: 'POST', path: teams, body }, seconds)
   return { get, page, create, event: await perEvent(server, round) }
-}
-
-/** The cost of delivering an event to one of many watchers: the CPU of creates with watchers, less that without. */
-async function perEvent(server: Server, round: number): Promise<number> {
-  const [watchers, warmUp, events] = [200, 100, 400]
-  const alone = await creating(server, `alone-${round}`, events)
-  const reader = fork(join(import.meta.dirname, 'watch-reader.ts'))
-  const { metadata } = await read(server, `${teams}?limit=1`)
-  const url = `${server.url}${teams}?watch=1&resourceVersion=${metadata.resourceVersion}`
-  reader.send({ url, key: server.key, watchers, warmUp, events } satisfies Task)
-  await once(reader, 'message')
-  const isWarm = once(reader, 'message')
-  await creating(server, `warm-${round}`, warmUp)
-  await isWarm
-  const before = cpuOf(server.pid)
-  const reported = once(reader, 'message')
-  await creating(server, `bench-${round}`, events)
-  await reported
-  return ((cpuOf(server.pid) - before) * 1000 - alone) / (watchers * events)
-}
-
-/** Microseconds of CPU. */
-async function creating(server: Server, prefix: string, count: number): Promise<number> {
-  const before = cpuOf(server.pid)
-  const agent = new Agent({ keepAlive: true, maxSockets: 32, rejectUnauthorized: false })
-  const headers = { Authorization: `Bearer ${server.key}`, 'Content-Type': 'application/json' }
-  let next = 0
-  const lane = async () => {
-    while (next < count) {
-      const body = JSON.stringify({ metadata: { name: `${prefix}-${next++}` }, spec: { description: 'x'.repeat(500) } })
-      const [response] = await once(
-        request(server.url + teams, { method: 'POST', agent, headers }).end(body),
-        'response',
-      )
-      await once(response.resume(), 'end')
-    }
-  }
-  await Promise.all(Array.from({ length: 32 }, lane))
-  agent.destroy()
-  return (cpuOf(server.pid) - before) * 1000
-}
-
-async function read(
-  server: Server,
-  path: string,
-): Promise<{ readonly metadata: { readonly resourceVersion: string } }> {
-  const headers = { Authorization: `Bearer ${server.key}` }
-  const [response] = await once(request(server.url + path, { headers, rejectUnauthorized: false }).end(), 'response')
-  let text = ''
-  for await (const chunk of response.setEncoding('utf8')) text += chunk
-  return JSON.parse(text)
 }
 
 /** The longest time between two successes of a client that asks the servers in turn until one succeeds. */

@@ -74,13 +74,3 @@ export function send(server: Server, path: string, body: object): Promise<any> {
     sent.on('error', reject).end(JSON.stringify(body))
   })
 }
-
-/** CPU time of a process in milliseconds. It is more reliable than a rate on a busy machine. */
-export function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-/** Resident memory in megabytes. */
-export const memoryOf = (pid: number) =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024

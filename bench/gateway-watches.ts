@@ -2,9 +2,9 @@
 
 import { connect } from 'node:http2'
 import { get } from 'node:https'
-import { memoryOf, ours, startGateway } from './gateway-process.ts'
+import { ours, startGateway } from './gateway-process.ts'
 import { median } from './measurement.ts'
-import { remove, type Server } from './processes.ts'
+import { remove, residentOf, type Server } from './processes.ts'
 
 const count = 1000
 const atOnce = 50
@@ -23,9 +23,9 @@ export async function measureWatches(server: Server, built: string, token: strin
       ['together', holdTogether],
     ] as const) {
       const { url, pid, stop, directory } = await startGateway(server, built)
-      found.before.push(memoryOf(pid))
+      found.before.push(residentOf(pid) / 2 ** 20)
       const ends = await hold(url, { Authorization: `Bearer ${token}` })
-      found[name].push(memoryOf(pid))
+      found[name].push(residentOf(pid) / 2 ** 20)
       for (const end of ends) end()
       await stop()
       remove(directory)

@@ -9,11 +9,11 @@ import { openKeySet } from '../src/gateway/auth/jwks.ts'
 import type { Request } from '../src/serving/exchange.ts'
 import { build } from './built-package.ts'
 import { measureDelay } from './gateway-delay.ts'
-import { cpuOf, ours, send, startGateway } from './gateway-process.ts'
+import { ours, send, startGateway } from './gateway-process.ts'
 import { measureWatches } from './gateway-watches.ts'
 import { drive } from './load.ts'
 import { type Figure, type Measured, median } from './measurement.ts'
-import { remove, startServer } from './processes.ts'
+import { cpuOf, remove, startServer } from './processes.ts'
 
 const rounds = 3
 const caIn = (directory: string) => readFileSync(join(directory, 'ca.crt'), 'utf8')

@@ -6,6 +6,7 @@ import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { cpuOf } from './processes.ts'
 
 export type Load = {
   readonly url: string
@@ -24,12 +25,19 @@ export type Load = {
   readonly signal?: AbortSignal
 }
 
-export type Rate = { readonly perSecond: number; readonly errors: number }
+export type Rate = { readonly perSecond: number; readonly requests: number; readonly errors: number }
 
 const hasWrk = spawnSync('wrk', ['-v']).error === undefined
 export const generator = hasWrk ? 'wrk' : 'node'
 
 export const drive = (load: Load): Promise<Rate> => (hasWrk ? wrk(load) : own(load))
+
+/** `cpu`: microseconds of CPU that the process took for each request. */
+export async function driveMeasured(pid: number, load: Load): Promise<Rate & { readonly cpu: number }> {
+  const before = cpuOf(pid)
+  const rate = await drive(load)
+  return { ...rate, cpu: ((cpuOf(pid) - before) * 1000) / Math.max(1, rate.requests) }
+}
 
 async function wrk({
   url,
@@ -65,7 +73,7 @@ done = function(summary) io.write(string.format("\\nRESULT %d %d %d\\n", summary
     rmSync(directory, { recursive: true, force: true }),
   )
   const [, requests = 0, microseconds = 1, errors = 0] = (/RESULT (\d+) (\d+) (\d+)/.exec(output) ?? []).map(Number)
-  return { perSecond: requests / (microseconds / 1e6), errors }
+  return { perSecond: requests / (microseconds / 1e6), requests, errors }
 }
 
 async function own({
@@ -112,5 +120,5 @@ async function own({
   const started = performance.now()
   await Promise.all(Array.from({ length: connections }, lane))
   agent.destroy()
-  return { perSecond: done / ((performance.now() - started) / 1000), errors }
+  return { perSecond: done / ((performance.now() - started) / 1000), requests: done, errors }
 }

@@ -1,16 +1,12 @@
 // 100,000 objects of 1 KB: cold start, memory, and whether gets, pages and selective lists stay as fast as with 1,000.
 
-import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { drive } from './load.ts'
 import type { Figure, Measured } from './measurement.ts'
-import { remove, type Server, startServer } from './processes.ts'
+import { remove, residentOf, type Server, startServer } from './processes.ts'
 
 const teams = '/kubernetes/management/apis/management.platform.sh/v1/teams'
 const many = 100_000
-
-const residentOf = (pid: number) =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
 export async function fill(server: Server, from: number, to: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64, rejectUnauthorized: false })

@@ -70,7 +70,7 @@ async function measure(name: string, config: string): Promise<Run> {
     const empty = await startSync(file, virtual, host)
     await until(async () => (await fetch(`${empty.found}/readyz`)).status === 200)
     await pause(2000)
-    const idle = residentOf(empty)
+    const idle = residentOf(empty.child.pid as number)
     await killProgram(empty.child)
     await fill(virtual.resources)
 
@@ -78,12 +78,12 @@ async function measure(name: string, config: string): Promise<Run> {
     const sync = await startSync(file, virtual, host)
     await until(async () => (await host.resources.list(Endpoints, { limit: 1 })).remainingItemCount === count - 1)
     const cold = (performance.now() - start) / 1000
-    const work = cpuOf(sync)
+    const work = cpuOf(sync.child.pid as number) / 1000
     await pause(3000)
-    const busy = residentOf(sync)
+    const busy = residentOf(sync.child.pid as number)
     const each = (busy - idle) / count
     const lags = await underChange(virtual.resources, host.resources)
-    const cpu = cpuOf(sync)
+    const cpu = cpuOf(sync.child.pid as number) / 1000
     await killProgram(sync.child)
     const line = [
       `${name.padEnd(16)} ${count} from cold in ${cold.toFixed(1)} s (wanted 30), ${work.toFixed(1)} s of its CPU`,

@@ -1,10 +1,10 @@
-// 200 watchers × 200 events: events per second, and their delay.
+// 200 watchers × 200 events, five times: events per second, and their delay.
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
-import type { Measured } from './measurement.ts'
+import { type Measured, median } from './measurement.ts'
 import { remove, type Server, startServer } from './processes.ts'
 import type { Report, Task } from './watch-reader.ts'
 
@@ -13,6 +13,7 @@ const watchers = 200
 const warmUp = 100
 const events = 200
 const writers = 32
+const runs = 5
 
 const now = () => Number(process.hrtime.bigint()) / 1e6
 
@@ -24,24 +25,33 @@ export async function measureWatch(): Promise<Measured> {
   const agent = new Agent({ keepAlive: true, maxSockets: writers, rejectUnauthorized: false })
   // Warms up, so that neither compilation nor opening the writers' connections is measured.
   await write(server, agent, 'warm', 2000)
+  const results: Result[] = []
+  for (let run = 0; run < runs; run++) results.push(await runOnce(server, agent, run))
+  agent.destroy()
+  await server.stop()
+  remove(server.directory)
+  return show(results)
+}
+
+/** New watchers and new objects. */
+async function runOnce(server: Server, agent: Agent, run: number): Promise<Result> {
   const reader = fork(join(import.meta.dirname, 'watch-reader.ts'))
   const url = `${server.url}${teams}?watch=1&resourceVersion=${await newest(server)}`
   const task: Task = { url, key: server.key, watchers, warmUp, events }
   reader.send(task)
   await once(reader, 'message')
   const isWarm = once(reader, 'message')
-  await write(server, agent, 'ready', warmUp)
+  await write(server, agent, `ready-${run}`, warmUp)
   await isWarm
   const reported = once(reader, 'message') as Promise<[Report]>
-  const written = await write(server, agent, 'bench', events)
+  const written = await write(server, agent, `bench-${run}`, events)
   const [report] = await reported
-  agent.destroy()
-  await server.stop()
-  remove(server.directory)
-  return show(written, report)
+  return resultOf(written, report)
 }
 
-function show(written: Written, report: Report): Measured {
+type Result = { readonly rate: number; readonly p99: number }
+
+function resultOf(written: Written, report: Report): Result {
   const delays: number[] = []
   let last = 0
   for (const [name, times] of Object.entries(report))
@@ -52,13 +62,19 @@ function show(written: Written, report: Report): Measured {
     }
   const first = Math.min(...[...written.values()].map(({ sent }) => sent))
   const p99 = delays.sort((one, other) => one - other)[Math.floor(delays.length * 0.99)] as number
-  const rate = Math.round((watchers * events) / ((last - first) / 1000))
-  const text = `watch            ${watchers} watchers × ${events} events: ${rate} events/s (wanted 100000), p99 ${p99.toFixed(1)} ms after the write was answered (wanted < 50), reader included`
+  return { rate: Math.round((watchers * events) / ((last - first) / 1000)), p99 }
+}
+
+function show(results: readonly Result[]): Measured {
+  const rate = median(results.map(one => one.rate))
+  const p99 = median(results.map(one => one.p99))
+  const note = `median of ${runs} runs`
+  const text = `watch            ${watchers} watchers × ${events} events: ${rate} events/s (wanted 100000), p99 ${p99.toFixed(1)} ms after the write was answered (wanted 40), reader included, ${note}`
   return {
     text,
     figures: [
-      { name: 'watch: events', value: rate, unit: 'events/s', wanted: 100_000, direction: 'at-least' },
-      { name: 'watch: delay', value: p99, unit: 'ms, p99', wanted: 50, direction: 'at-most' },
+      { name: 'watch: events', value: rate, unit: 'events/s', wanted: 100_000, direction: 'at-least', note },
+      { name: 'watch: delay', value: p99, unit: 'ms, p99', wanted: 40, direction: 'at-most', note },
     ],
   }
 }
