@@ -12,8 +12,14 @@ const everything: readonly RuleLike[] = [
 ]
 
 export type UserDependencies = TeamDependencies & {
-  /** The rules bound to a user and to the groups of the user's keys, and the user's teams. */
-  readonly heldByUser: (username: string) => {
+  /**
+   * The rules bound to a user and to the groups of the user's keys, and the user's teams. `signsIn`: also those of all
+   * groups that the identity provider may give to the user.
+   */
+  readonly heldByUser: (
+    username: string,
+    signsIn: boolean,
+  ) => {
     readonly bound: readonly BoundRules[]
     readonly teams: readonly string[]
   }
@@ -42,7 +48,8 @@ export async function checkUserPower(
   const { caller } = check.request
   const { compareRules, heldByUser, sharedWithUser } = dependencies
   if ((await compareRules(caller, everything, '')).hasAll) return
-  const { bound, teams } = heldByUser(username)
+  // A disabled user cannot sign in. Without a User, everybody can: creating one gives no groups.
+  const { bound, teams } = heldByUser(username, check.old !== undefined)
   for (const { rules, namespace, role } of bound)
     await refuseMissing(dependencies, check, { rules, namespace, source: roleTarget(role) })
   for (const team of teams) await checkTeamPower(dependencies, check, team)

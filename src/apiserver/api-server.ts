@@ -95,6 +95,8 @@ export type OpenedSignIn = {
   readonly machineTokens?: MachineTokens | undefined
   /** Absent: no provider is configured. */
   readonly sessions?: SessionChecks | undefined
+  /** Whether a user may get a group by signing in, or with a token. `issuers`: of linked identities. */
+  readonly mayGetGroup?: ((username: string, issuers: readonly string[]) => (group: string) => boolean) | undefined
   readonly ready?: Promise<void>
   stop(): void
 }

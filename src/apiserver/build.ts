@@ -70,7 +70,6 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     sealBroken,
     requireUsers = false,
     adminGroups = [],
-    issuerOf = () => undefined,
     auditLog = noAuditLog,
     previewPatches = noPreviews,
   } = options
@@ -112,10 +111,10 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     callerOf: owner => callerOf(owner),
     teamUid: name => teams.uidOf(name),
     teamsWithUsername: username => teams.withUsername(username),
-    heldByUser: username => uses.held(username),
+    heldByUser: (username, signsIn) => uses.held(username, signsIn),
     sharedWithUser: username => uses.shared(username),
     keysOfUser: username => keyIndex.ofUser(username),
-    issuerOf,
+    issuerOf: provider => options.issuerOf?.(provider),
     authenticateKey: (caller, key) => accessKeys.authenticateKey(caller, key),
     keyEnds: key => keyEnds(key),
     ownKeyEnds: caller => accessKeys.ownKeyEnds(caller),
@@ -185,7 +184,8 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     unused: uid => storage.activity.forget(uid),
     failed: following('users'),
   })
-  const uses = openUsernameUses({ keyIndex, rbac, teams, resources: registry.internalClient, kinds })
+  const mayGetGroup = (name: string) => signIn?.mayGetGroup?.(name, users.get(name)?.issuers ?? []) ?? (() => false)
+  const uses = openUsernameUses({ keyIndex, rbac, teams, resources: registry.internalClient, kinds, mayGetGroup })
   const { peek, among } = registry
   const authorizer = openAuthorizer({
     kinds,

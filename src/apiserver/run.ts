@@ -145,6 +145,7 @@ export async function runApiServer(run: RunOptions): Promise<void> {
       return {
         machineTokens,
         sessions: people.checks,
+        mayGetGroup: signIn?.mayGetGroup,
         ready: people.states.ready,
         stop: () => {
           machines?.stop()

@@ -7,6 +7,7 @@ import { type IssuerConfig, type LoadedAuthConfig, loadAuthConfig } from '../aut
 import type { ReadFile } from '../auth/jwt/config-files.ts'
 import { type IssuerKeys, openIssuerKeys } from '../auth/jwt/issuer-keys.ts'
 import { type MachineTokens, type MachineTokensOptions, openMachineTokens } from '../auth/jwt/machine-tokens.ts'
+import { mayGetGroup } from '../auth/jwt/provider-groups.ts'
 import type { Providers } from '../auth/oidc/provider.ts'
 import { openProviders } from '../auth/oidc/providers.ts'
 import { UsageError } from '../host/command.ts'
@@ -31,6 +32,8 @@ export type SignIn = {
   /** The providers that people sign in with. */
   readonly providers: Providers
   readonly openTokens: (parts: Pick<MachineTokensOptions, 'teams' | 'changed'>) => MachineTokens
+  /** Whether a user may get a group by signing in, or with a token. `issuers`: of linked identities. */
+  mayGetGroup(username: string, issuers: readonly string[]): (group: string) => boolean
   /** Calls back after every reload. */
   onReload(callback: () => void): void
   stop(): void
@@ -141,6 +144,7 @@ export function openSignIn({ file, metrics, log, env, now, times }: SignInOption
       tokens.use(issuers)
       return tokens
     },
+    mayGetGroup: (username, linked) => mayGetGroup([...logins, ...issuers], username, linked),
     onReload: callback => void reloaded.push(callback),
     stop() {
       stopFollowing()

@@ -131,6 +131,61 @@ suite('a hostile review of sign-in', () => {
     assert.equal(await status(secret), 401)
   })
 
+  test('a manager of users cannot enable or delete a disabled User whose provider may give more groups', async () => {
+    stage.provider.accounts['eva'] = { groups: ['operators'] }
+    await signIn('eva')
+    const rbac = '/apis/rbac.authorization.k8s.io/v1'
+    const users = '/apis/management.platform.sh/v1/users'
+    const create = async (path: string, body: object) =>
+      assert.equal((await stage.ask('POST', path, body)).status, 201, path)
+    const bind = (name: string, role: string, subject: object) =>
+      create(`${rbac}/clusterrolebindings`, {
+        metadata: { name },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', ...subject }],
+      })
+    await create(`${rbac}/clusterroles`, {
+      metadata: { name: 'manage-users' },
+      rules: [
+        { verbs: ['get', 'patch', 'create', 'delete'], apiGroups: ['management.platform.sh'], resources: ['users'] },
+      ],
+    })
+    await bind('mia', 'manage-users', { kind: 'User', name: 'mia' })
+    const made = await stage.ask('POST', keys, { spec: { user: 'mia' } })
+    const mia = made.body.spec.key as string
+    const found = await stage.ask('GET', `${users}?fieldSelector=spec.username=corp:eva`)
+    const path = `${users}/${found.body.items[0].metadata.name}`
+    const set = (disabled: boolean, key?: string) =>
+      stage.server.request('PATCH', path, {
+        ...(key ? { key } : {}),
+        body: { spec: { disabled } },
+        headers: mergePatch,
+      })
+    assert.equal((await set(true)).status, 200)
+
+    // No group of the provider holds anything, and groups of others do not matter.
+    await bind('others', 'platform-viewer', { kind: 'Group', name: 'others' })
+    assert.equal((await set(false, mia)).status, 200)
+    assert.equal((await set(true, mia)).status, 200)
+
+    // The disabled person has no session that would tell the groups.
+    await bind('operators', 'platform-viewer', { kind: 'Group', name: 'corp:operators' })
+    assert.equal((await set(false, mia)).status, 403)
+    assert.equal((await stage.server.request('DELETE', path, { key: mia })).status, 403)
+    // Without a User, people can sign in anyway.
+    assert.equal(
+      (await stage.ask('POST', users, { metadata: { name: 'new' }, spec: { username: 'corp:new' } }, mia)).status,
+      201,
+    )
+    assert.equal((await stage.ask('DELETE', `${rbac}/clusterrolebindings/operators`)).status, 200)
+    await create(teams, {
+      metadata: { name: 'ops' },
+      spec: { groups: ['corp:ops'], clusterRoles: [{ name: 'platform-viewer' }] },
+    })
+    assert.equal((await set(false, mia)).status, 403)
+    assert.equal((await set(false)).status, 200)
+  })
+
   test('invented codes write nothing to the store', async () => {
     const version = async () => (await stage.ask('GET', teams)).body.metadata.resourceVersion
     const before = await version()

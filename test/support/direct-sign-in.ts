@@ -30,6 +30,7 @@ export function openDirectSignIn(file: string, now: () => number) {
       return {
         machineTokens: tokens,
         sessions: checks,
+        mayGetGroup: signIn.mayGetGroup,
         ready: states.ready,
         stop() {
           stop()

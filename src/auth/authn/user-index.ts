@@ -13,6 +13,8 @@ export type UserRecord = {
   readonly username: string
   /** Also while the User is being deleted. */
   readonly isDisabled: boolean
+  /** Of the linked identities. */
+  readonly issuers: readonly string[]
 }
 
 export interface UserIndex {
@@ -105,11 +107,12 @@ export function openUserIndex({ resources, requireUsers, changed, unused, failed
 type Deletion = { readonly at: number; readonly keys: ReadonlySet<string> }
 
 function read(object: UserObject): UserRecord {
-  const { metadata, spec = {} } = object
+  const { metadata, spec = {}, status = {} } = object
   return {
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
     username: spec.username ?? '',
     isDisabled: spec.disabled === true || metadata.deletionTimestamp !== undefined,
+    issuers: (status.identities ?? []).map(({ issuer }) => issuer ?? ''),
   }
 }

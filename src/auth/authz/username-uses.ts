@@ -11,8 +11,11 @@ import { sharedWithUser } from './team-grants.ts'
 export type UsernameUses = {
   /** Whether a key, binding, team, owner or access entry has the username. */
   isUsed(username: string): Promise<boolean>
-  /** The rules bound to a user and to the groups of the user's keys, and the user's teams. */
-  held(username: string): { readonly bound: readonly BoundRules[]; readonly teams: readonly string[] }
+  /**
+   * The rules bound to a user and to the groups of the user's keys, and the user's teams. `signsIn`: the user may sign in
+   * again, with any group of the identity provider.
+   */
+  held(username: string, signsIn: boolean): { readonly bound: readonly BoundRules[]; readonly teams: readonly string[] }
   /** The permissions of a user from objects themselves. */
   shared(username: string): Promise<readonly Shared[]>
 }
@@ -20,17 +23,25 @@ export type UsernameUses = {
 export type UsernameUsesOptions = {
   readonly keyIndex: AccessKeyIndex
   readonly rbac: Pick<Rbac, 'bindings' | 'grants'>
-  readonly teams: Pick<TeamIndex, 'of'>
+  readonly teams: Pick<TeamIndex, 'of' | 'all'>
+  /** Whether a user may get a group from an identity provider. */
+  readonly mayGetGroup: (username: string) => (group: string) => boolean
   readonly resources: Resources
   readonly kinds: readonly Kind[]
 }
 
-export function openUsernameUses({ keyIndex, rbac, teams, resources, kinds }: UsernameUsesOptions): UsernameUses {
+export function openUsernameUses(options: UsernameUsesOptions): UsernameUses {
+  const { keyIndex, rbac, teams, resources, kinds, mayGetGroup } = options
   const groupsOf = (username: string): readonly string[] => {
     // Disabled keys count: they work again when somebody enables them or their user.
     const groups = new Set([`platform:user:${username}`])
     for (const key of keyIndex.ofUser(username)) for (const group of keyIndex.groupsOf(key)) groups.add(group)
     return [...groups]
+  }
+  /** Only groups that hold something. */
+  const possibleGroups = (username: string): readonly string[] => {
+    const groups = new Set([...rbac.bindings(), ...teams.all()].flatMap(one => one.groups))
+    return [...groups].filter(mayGetGroup(username))
   }
   const hasKey = (username: string) => {
     for (const { user, subject } of keyIndex.all()) if (user === username || subject === username) return true
@@ -43,8 +54,8 @@ export function openUsernameUses({ keyIndex, rbac, teams, resources, kinds }: Us
   }
   const shared: UsernameUses['shared'] = username => sharedWithUser(resources, kinds, username)
   return {
-    held(username) {
-      const groups = groupsOf(username)
+    held(username, signsIn) {
+      const groups = [...groupsOf(username), ...(signsIn ? possibleGroups(username) : [])]
       const bound = [...rbac.grants({ username, groups })].map(({ rules, namespace, roleRef }) => ({
         rules,
         namespace,

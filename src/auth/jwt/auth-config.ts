@@ -32,6 +32,7 @@ export type IssuerConfig = {
   /** Changes with the rules, the mapping and the scope. */
   readonly stamp: string
   readonly mapping: Mapping
+  readonly prefixes: LoginConfig['prefixes']
 }
 
 export type LoadedAuthConfig = {
@@ -68,7 +69,8 @@ export function loadAuthConfig(bytes: Uint8Array, readFile: ReadFile, env: Env =
     const mapping = compileMapping(entry, mappingTools(at, more))
     const ca = files.certificateOf(issuer, [...at, 'issuer'])
     const [audiences, maxTokenLifetime] = [issuer.audiences ?? [], tokenLifetimeOf(entry)]
-    const rest = { scope, agent, mapping, maxTokenLifetime, stamp: stampOf(entry) }
+    const prefixes = { username: usernamePrefixOf(entry), groups: groupPrefixOf(entry) }
+    const rest = { scope, agent, mapping, prefixes, maxTokenLifetime, stamp: stampOf(entry) }
     return [{ name, ...addressOf(issuer), ca, audiences, ...rest }]
   })
   const logins = entries.login.flatMap((entry, index): LoginConfig[] => {
