@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { cpuMilliseconds } from '../../test/support/cpu-time.ts'
-import { DecodeError, readJson } from './json-reader.ts'
+import { DecodeError, readJson, TooManyValues } from './json-reader.ts'
 import type { Json } from './object.ts'
 
 const plain = (value: Json): unknown => JSON.parse(JSON.stringify(value))
@@ -33,6 +33,22 @@ test('at most 100 duplicates are kept, however many and however long', () => {
   const many = Array.from({ length: 5_000 }, (_, index) => `"k${index}":1,"k${index}":2`).join()
   assert.equal(readJson(`{${many}}`).duplicates.length, 100)
   assert.ok(readJson(`{"${'x'.repeat(1_000_000)}":{${many}}}`).duplicates.join().length < 100_000)
+})
+
+test('strings, keys and numbers have at most maxText characters, also without a closing quote', () => {
+  const limited = (text: string) => readJson(text, { maxText: 10 })
+  assert.deepEqual(plain(limited('{"abc":"de","f":1234}').value), { abc: 'de', f: 1234 })
+  assert.equal(limited('"\\n\\n\\n\\n\\n"').value, '\n\n\n\n\n')
+  for (const text of [
+    '{"abc":"def","g":1234}',
+    '"12345678901"',
+    '"\\n\\n\\n\\n\\n1"',
+    '12345678901',
+    '"\\n234567890',
+    '"\\"234567890"',
+    '[0.12,0.34,0.5]',
+  ])
+    assert.throws(() => limited(text), TooManyValues, text)
 })
 
 test('__proto__ and similar names are ordinary keys of maps without a prototype', () => {

@@ -20,11 +20,16 @@ export class DecodeError extends Error {
 export type Reading = { readonly value: Json; readonly duplicates: string[] }
 /**
  * `maxValues`: the maximum number of values at all depths. `maxKeys`: of different keys at all depths, without the first
- * ten of each map.
+ * ten of each map. `maxText`: of characters in strings, keys and numbers.
  */
-export type ReadOptions = { readonly maxDepth?: number; readonly maxValues?: number; readonly maxKeys?: number }
+export type ReadOptions = {
+  readonly maxDepth?: number
+  readonly maxValues?: number
+  readonly maxKeys?: number
+  readonly maxText?: number
+}
 
-/** The text has more than `maxValues` values or `maxKeys` keys. */
+/** The text has more than `maxValues` values, `maxKeys` keys or `maxText` characters. */
 export class TooManyValues extends DecodeError {}
 
 export const MAX_DEPTH = 100
@@ -53,7 +58,9 @@ export function numberProblem(value: number, isInteger: boolean): string | undef
 /** Throws DecodeError. The last of several duplicate keys wins, and `duplicates` has its path: `spec.users[0].name`. */
 export function readJson(text: string, options: ReadOptions = {}): Reading {
   const { maxDepth = MAX_DEPTH, maxValues = Number.POSITIVE_INFINITY, maxKeys = Number.POSITIVE_INFINITY } = options
+  const { maxText = Number.POSITIVE_INFINITY } = options
   let values = 0
+  let textLeft = maxText
   let largeKeys = 0
   const end = text.length
   const path: (string | number)[] = []
@@ -90,6 +97,12 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     if (code === 102 && text.startsWith('false', at)) return skip(5, false)
     if (code === 110 && text.startsWith('null', at)) return skip(4, null)
     return fail(`expected a JSON value, ${found()}`, at)
+  }
+
+  /** Counts the characters of a string or number. */
+  function countText(length: number): void {
+    textLeft -= length
+    if (textLeft < 0) throw new TooManyValues(`more than ${maxText} characters in strings, keys and numbers`, 1, at + 1)
   }
 
   function skip<T>(length: number, value: T): T {
@@ -146,7 +159,10 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     const start = ++at
     for (;;) {
       const code = text.charCodeAt(at)
-      if (code === 34) return text.slice(start, at++)
+      if (code === 34) {
+        countText(at - start)
+        return text.slice(start, at++)
+      }
       if (code === 92) return readEscapes(start)
       if (!(code >= 32)) failInString()
       at++
@@ -168,7 +184,8 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
 
   /** JSON.parse validates and decodes escapes several times faster than a loop. The loop finds the position of an error. */
   function readEscapes(start: number): string {
-    const close = closingQuote()
+    const close = closingQuote(start + textLeft)
+    countText(close - start)
     try {
       const value = JSON.parse(text.slice(start - 1, close + 1)) as string
       at = close + 1
@@ -180,11 +197,12 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     }
   }
 
-  /** The position of the first quote that is not escaped, or one beyond the text. */
-  function closingQuote(): number {
+  /** The position of the first quote that is not escaped, or one beyond the text or `last`. */
+  function closingQuote(last: number): number {
+    const stop = Math.min(end, last + 1)
     let position = at
     let code = text.charCodeAt(position)
-    while (code !== 34 && position < end) {
+    while (code !== 34 && position < stop) {
       position += code === 92 ? 2 : 1
       code = text.charCodeAt(position)
     }
@@ -225,6 +243,7 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
     if (length === 0) fail(`expected a digit after '-', ${found()}`, at)
     if (leadingZero && length > 1) fail('a number may not begin with a zero', start)
     const isInteger = !readFraction()
+    countText(at - start)
     const value = Number(text.slice(start, at))
     // 2^53 + 1 would be rounded to 2^53 and pass, so compare the digits.
     const rounded = isInteger && length === 16 && text.slice(at - 16, at) > String(TWO_TO_53)

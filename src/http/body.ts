@@ -13,6 +13,8 @@ const limit = 3 * 1024 * 1024
 const maxValues = 50_000
 /** A new key of a map costs several times as much as other values. No schema needs as many. */
 const maxKeys = 25_000
+/** Characters in strings, keys and numbers. No object of this size can be stored, and encoding it takes long (D72). */
+const maxText = 1536 * 1024
 /** Bytes of a body that take some milliseconds to parse. */
 const large = 64 * 1024
 const nothing = Buffer.alloc(0)
@@ -68,7 +70,7 @@ export async function readObject(exchange: Exchange, what: string, protobuf: boo
 async function read(exchange: Exchange, what: string, protobuf: boolean): Promise<Body> {
   const type = mediaType(exchange.request)
   if (type === 'application/vnd.kubernetes.protobuf' && protobuf)
-    return readBy(exchange, bytes => ({ value: readProtobuf(bytes, maxValues), duplicates: [] }))
+    return readBy(exchange, bytes => ({ value: readProtobuf(bytes, { maxValues, maxText }), duplicates: [] }))
   const format = type === '' || type === 'application/yaml' ? 'yaml' : type === 'application/json' ? 'json' : undefined
   if (!format) throw unsupportedMediaType(['application/json', 'application/yaml'])
   return readParsed(exchange, format, what)
@@ -103,8 +105,8 @@ async function parse(bytes: Buffer, format: 'json' | 'yaml', what: string): Prom
   if (bytes.length === 0) return { value: undefined, duplicates: [] }
   try {
     return format === 'json'
-      ? decode(bytes, { maxValues, maxKeys })
-      : (await import('../api/yaml-codec.ts')).decodeYaml(bytes, { maxValues, maxKeys })
+      ? decode(bytes, { maxValues, maxKeys, maxText })
+      : (await import('../api/yaml-codec.ts')).decodeYaml(bytes, { maxValues, maxKeys, maxText })
   } catch (error) {
     throw error instanceof DecodeError && !(error instanceof TooManyValues)
       ? badRequest(`the object provided is unrecognized (must be of type ${what}): ${error.message}`)

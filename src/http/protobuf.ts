@@ -93,9 +93,12 @@ export const messages: { readonly [type: string]: Shape } = {
 
 const magic = Buffer.from([0x6b, 0x38, 0x73, 0x00])
 
-/** The object inside a Kubernetes protobuf envelope, as if it had come as JSON. Throws TooManyValues beyond `maxValues`. */
-export function readProtobuf(bytes: Buffer, maxValues: number): Json {
+type Limits = { readonly maxValues: number; readonly maxText: number }
+
+/** The object inside a Kubernetes protobuf envelope, as if it had come as JSON. Throws TooManyValues beyond a limit. */
+export function readProtobuf(bytes: Buffer, { maxValues, maxText }: Limits): Json {
   if (!bytes.subarray(0, magic.length).equals(magic)) throw broken('it does not start with k8s\\0')
+  if (bytes.length > maxText) throw new TooManyValues(`more than ${maxText} bytes of protobuf`, 1, 1)
   const reader: Reader = { bytes, at: magic.length, maxValues, left: maxValues }
   const { type, raw } = readMessage(reader, bytes.length, envelope) as {
     type?: { apiVersion?: string; kind?: string }

@@ -275,7 +275,7 @@ describe('invalid input', { timeout: 600_000 }, () => {
         reason: 'Invalid',
         message: /metadata\.labels: Invalid value/,
       })
-    const huge = await refuses(teams, send({ name: 'a'.repeat(2 * mebibyte) }), { code: 422 })
+    const huge = await refuses(teams, send({ name: 'a'.repeat(mebibyte) }), { code: 422 })
     assert.ok(huge.text.length < 9 * mebibyte, `the answer is ${huge.text.length} characters long`)
     const labels = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`bad key ${at}`, '!']))
     await refuses(teams, send({ name: 'x', labels }), { code: 422 })
@@ -324,7 +324,7 @@ describe('invalid input', { timeout: 600_000 }, () => {
         { op: 'add', path: '/spec/x', value: ['y'] },
         ...Array.from({ length: 40 }, () => ({ op: 'copy', from: '/spec/x', path: '/spec/x/-' })),
       ]),
-      operations(10_000, { op: 'add', path: '/spec/users/0', value: 'x'.repeat(200) }),
+      operations(10_000, { op: 'add', path: '/spec/users/0', value: 'x'.repeat(100) }),
       operations(10_000, { op: 'copy', from: '/metadata', path: '/metadata/annotations' }),
       JSON.stringify([{ op: 'move', from: '/spec', path: '/spec/users' }]),
       JSON.stringify([{ op: 'add', path: 'no-slash', value: 1 }]),

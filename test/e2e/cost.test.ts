@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import type { Json } from '../../src/api/object.ts'
 import { Team } from '../../src/kinds/team.ts'
 import { grantRows } from '../prove/cost/grant-rows.ts'
 import { managedRows } from '../prove/cost/managed-rows.ts'
@@ -61,6 +62,25 @@ describe('limits of one request', () => {
       assert.equal(beyond.code, 413)
       assert.match(beyond.text, /more than 25000 keys in large maps/)
     }
+  })
+
+  test('a body has at most 1.5 MiB of text, however it is divided, in every format', async () => {
+    const most = 1536 * 1024
+    const bodies: { readonly [what: string]: (size: number) => Json } = {
+      'one string': size => 'x'.repeat(size),
+      'many strings': size => many(Math.ceil(size / 1000), () => 'x'.repeat(1000)),
+      escapes: size => '"'.repeat(size / 2),
+      'a key': size => ({ ['k'.repeat(size)]: 0 }),
+    }
+    for (const [what, make] of Object.entries(bodies))
+      for (const type of ['application/json', 'application/yaml']) {
+        const object = (size: number) => ({ metadata: { name: 'long' }, spec: { description: make(size) } })
+        const within = await ask('POST', `${ours}/teams`, object(most - 1000), type)
+        assert.doesNotMatch(within.text, /characters in strings/, what)
+        const beyond = await ask('POST', `${ours}/teams`, object(most), type)
+        assert.equal(beyond.code, 413, what)
+        assert.match(beyond.text, /more than 1572864 characters in strings, keys and numbers/)
+      }
   })
 
   test('aliases of YAML count toward the values and keys of a body', async () => {

@@ -117,7 +117,7 @@ export async function openShapes(): Promise<{ readonly [name: string]: Shape }> 
     protobuf: {
       seeds: ['k8s\u0000\n\u000e\n\u0002v1\u0012\u0008Role\u0012\u0004\n\u0002ab'],
       may: [ApiError],
-      read: text => readProtobuf(Buffer.from(text, 'latin1'), 50_000),
+      read: text => readProtobuf(Buffer.from(text, 'latin1'), { maxValues: 50_000, maxText: 1_500_000 }),
     },
     create: {
       seeds: [team],
