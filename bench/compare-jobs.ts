@@ -3,6 +3,7 @@
 import { type Stock, typeOf, type Way } from './compare-server.ts'
 import { drive } from './load.ts'
 import { median } from './measurement.ts'
+import { cpuOf } from './processes.ts'
 
 export type Sizes = {
   readonly seconds: number
@@ -11,7 +12,8 @@ export type Sizes = {
   readonly watchers: number
   readonly events: number
 }
-export type Side = { readonly way: Way; readonly stock: Stock }
+/** `pids`: the processes of the server, if they are known and on this machine. */
+export type Side = { readonly way: Way; readonly stock: Stock; readonly pids: readonly number[] }
 /** All created objects have the label `label=run`, and a name that begins with it. */
 export type Run = Sizes & { readonly run: string; readonly signal: AbortSignal; readonly isByWrk: boolean }
 
@@ -22,13 +24,26 @@ const few = 10
 /** Successful responses per second; others are counted separately. */
 export type Rate = {
   readonly perSecond: number
+  /** Successful responses, or events. */
+  readonly count: number
   readonly errors: number
+  /** Microseconds of CPU for each; undefined: the processes are not known. */
+  readonly cpu?: number | undefined
   readonly why?: string | undefined
   readonly p99?: number
 }
 /** `%d` is the number of the request, in a path below that of the objects. */
 type Template = { readonly method: string; readonly path: string; readonly body?: object }
 type Job = { readonly name: string; drive(side: Side, run: Run): Promise<Rate> }
+
+/** Runs a job, and measures the CPU of the server meanwhile. */
+export async function driveJob(job: Job, side: Side, run: Run): Promise<Rate> {
+  const spent = () => side.pids.reduce((sum, pid) => sum + cpuOf(pid), 0)
+  const before = spent()
+  const rate = await job.drive(side, run)
+  const cpu = side.pids.length && rate.count ? ((spent() - before) * 1000) / rate.count : undefined
+  return { ...rate, cpu }
+}
 
 const requests = (name: string, connections: number, make: (side: Side, run: Run) => Template): Job => ({
   name,
@@ -77,9 +92,10 @@ async function driveByWrk({ side: { way }, run, connections, method, path, body 
   const { seconds, objects: among, signal } = run
   const type = typeOf(method)
   const load = { ...base, type, connections, seconds, among, signal, ...(body ? { body: JSON.stringify(body) } : {}) }
-  const { perSecond, errors } = await drive(load)
+  const { perSecond, requests, errors } = await drive(load)
   return {
     perSecond: Math.max(0, perSecond - errors / seconds),
+    count: Math.max(0, requests - errors),
     errors,
     why: errors ? 'as wrk counts them' : undefined,
   }
@@ -106,7 +122,7 @@ async function driveRequests({ side, run, connections, method, path, body }: Dri
     }
   }
   await Promise.all(Array.from({ length: connections }, lane))
-  return { perSecond: good / ((performance.now() - start) / 1000), errors, why }
+  return { perSecond: good / ((performance.now() - start) / 1000), count: good, errors, why }
 }
 
 /** Watchers and writers share this process: it delays both servers alike. */
@@ -149,7 +165,7 @@ async function driveWatch({ way, stock }: Side, { run, watchers, events, signal 
   const took = (arrived.at(-1)?.time ?? Number.POSITIVE_INFINITY) - start
   const p99 = delays.toSorted((a, b) => a - b)[Math.floor(delays.length * 0.99)] ?? 0
   const why = missing ? `${missing} events did not arrive` : undefined
-  return { perSecond: arrived.length / (took / 1000), errors: missing, why, p99 }
+  return { perSecond: arrived.length / (took / 1000), count: arrived.length, errors: missing, why, p99 }
 }
 
 /** Stops waiting, not the run: missing events are counted. */
@@ -178,6 +194,8 @@ const medianOf = (rates: readonly Rate[], pick: (rate: Rate) => number) => media
 /** The median of several rounds, with the errors of all rounds. */
 export const middle = (rates: readonly Rate[]): Rate => ({
   perSecond: medianOf(rates, rate => rate.perSecond),
+  count: medianOf(rates, rate => rate.count),
+  ...(rates.every(({ cpu }) => cpu === undefined) ? {} : { cpu: medianOf(rates, rate => rate.cpu ?? 0) }),
   errors: rates.reduce((sum, { errors }) => sum + errors, 0),
   why: rates.find(({ why }) => why)?.why,
   ...(rates[0]?.p99 === undefined ? {} : { p99: medianOf(rates, rate => rate.p99 ?? 0) }),

@@ -1,11 +1,11 @@
 // `npm run bench:compare -- --kubeconfig F [--context C]`: alternates the same jobs between another Kubernetes-style server and ours.
 
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fill, jobs, label, middle, type Rate, type Run, type Side, type Sizes } from './compare-jobs.ts'
+import { driveJob, fill, jobs, label, middle, type Rate, type Run, type Side, type Sizes } from './compare-jobs.ts'
 import {
   chooseStock,
   makeNamespace,
@@ -19,7 +19,7 @@ import { generator } from './load.ts'
 import { remove, startServer } from './processes.ts'
 
 const usual: Sizes = { seconds: 3, rounds: 3, objects: 1000, watchers: 200, events: 200 }
-const usage = `npm run bench:compare -- --kubeconfig FILE [--context NAME] ${Object.entries(usual)
+const usage = `npm run bench:compare -- --kubeconfig FILE [--context NAME] [--pids N,N] ${Object.entries(usual)
   .map(([name, value]) => `[--${name} ${value}]`)
   .join(' ')}`
 
@@ -32,8 +32,8 @@ for (const name of ['SIGINT', 'SIGTERM'] as const)
   })
 
 try {
-  const { kubeconfig, context, sizes } = readFlags()
-  await compare(sizes, openWay(kubeconfig, context))
+  const { kubeconfig, context, pids, sizes } = readFlags()
+  await compare(sizes, openWay(kubeconfig, context), pids)
 } catch (error) {
   if (!stopping.signal.aborted) complain(error as Error)
 }
@@ -47,26 +47,34 @@ function isSize(name: keyof Sizes, value: number): boolean {
 function readFlags() {
   const numbers = Object.keys(usual) as (keyof Sizes)[]
   const text = { type: 'string' as const }
-  const options = { kubeconfig: text, context: text, ...Object.fromEntries(numbers.map(name => [name, text])) }
+  const options = {
+    kubeconfig: text,
+    context: text,
+    pids: text,
+    ...Object.fromEntries(numbers.map(name => [name, text])),
+  }
   const values = parseArgs({ options }).values as { readonly [name: string]: string | undefined }
   const problems = numbers
     .filter(name => values[name] !== undefined && !isSize(name, Number(values[name])))
     .map(name => `--${name} must be a ${name === 'seconds' ? '' : 'whole '}number above 0`)
+  const pids = values['pids']?.split(',').map(Number) ?? []
+  if (!pids.every(pid => Number.isInteger(pid) && existsSync(`/proc/${pid}/stat`)))
+    problems.push('--pids must be process ids on this machine, separated by commas')
   if (!values['kubeconfig']) problems.push('--kubeconfig is missing: it names the server to compare with')
   if (problems.length) throw new Error([...problems, usage].join('\n'))
   const sizes = Object.fromEntries(numbers.map(name => [name, Number(values[name] ?? usual[name])]))
-  return { kubeconfig: values['kubeconfig'] as string, context: values['context'], sizes: sizes as Sizes }
+  return { kubeconfig: values['kubeconfig'] as string, context: values['context'], pids, sizes: sizes as Sizes }
 }
 
-async function compare(sizes: Sizes, way: Way): Promise<void> {
+async function compare(sizes: Sizes, way: Way, pids: readonly number[]): Promise<void> {
   const name = `bench-${randomBytes(4).toString('hex')}`
-  const theirs: Side = { way, stock: await chooseStock(way, name) }
+  const theirs: Side = { way, stock: await chooseStock(way, name), pids }
   const directory = mkdtempSync(join(tmpdir(), 'platform-compare-'))
   const undo = [async () => remove(directory)]
   try {
     const server = await startServer(directory)
     undo.push(server.stop)
-    const ours: Side = { way: openWay(join(directory, 'admin.kubeconfig')), stock: teamStock }
+    const ours: Side = { way: openWay(join(directory, 'admin.kubeconfig')), stock: teamStock, pids: [server.pid] }
     if (theirs.stock.kind === 'ConfigMap' && (await makeNamespace(way, name)))
       undo.push(() => removeNamespace(way, name))
     undo.push(() => removeAll(way, theirs.stock, `${label}=${name}`))
@@ -95,8 +103,8 @@ async function byTurns(ours: Side, theirs: Side, run: Run): Promise<void> {
   for (const job of jobs) {
     const rates = { ours: [] as Rate[], theirs: [] as Rate[] }
     for (let round = 0; round < run.rounds && !run.signal.aborted; round++) {
-      rates.theirs.push(await job.drive(theirs, run))
-      rates.ours.push(await job.drive(ours, run))
+      rates.theirs.push(await driveJob(job, theirs, run))
+      rates.ours.push(await driveJob(job, ours, run))
     }
     if (run.signal.aborted) return
     const [one, other] = [middle(rates.ours), middle(rates.theirs)]
@@ -105,7 +113,8 @@ async function byTurns(ours: Side, theirs: Side, run: Run): Promise<void> {
   }
 }
 
-function told({ perSecond, errors, why, p99 }: Rate): string {
+function told({ perSecond, cpu, errors, why, p99 }: Rate): string {
   const late = p99 === undefined ? '' : ` (p99 ${p99.toFixed(1)} ms)`
-  return `${Math.round(perSecond).toString().padStart(7)}/s${late}${errors ? ` (${errors} errors: ${why})` : ''}`
+  const each = cpu === undefined ? '' : ` ${Math.round(cpu).toString().padStart(5)} µs`
+  return `${Math.round(perSecond).toString().padStart(7)}/s${each}${late}${errors ? ` (${errors} errors: ${why})` : ''}`
 }

@@ -19,7 +19,7 @@ export async function perRequest(server: Server, load: Partial<Load>, seconds: n
     seconds,
     ...load,
   })
-  if (errors > 0) throw new Error(`${errors} requests failed`)
+  if (errors > 0) throw new Error(`${errors} requests failed: ${load.method ?? 'GET'} ${load.path}`)
   return cpu
 }
 

@@ -8,12 +8,16 @@ export type Figure = {
   readonly unit: string
   /** The cost of the same work without anything else, measured in the same run, in the same unit. */
   readonly bare?: { readonly name: string; readonly value: number }
+  /** The cost at several sizes, drawn as a curve. `value` is then its growth. */
+  readonly curve?: { readonly axis: string; readonly unit: string; readonly points: readonly Point[] }
   /** Absent: a figure without a target, for explanation only. */
   readonly wanted?: number
   /** Whether the target is a minimum or a maximum. */
   readonly direction: 'at-least' | 'at-most'
   readonly note?: string
 }
+
+export type Point = { readonly at: number; readonly value: number }
 
 export type Measured = { readonly text: string; readonly figures: readonly Figure[] }
 

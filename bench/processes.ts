@@ -42,6 +42,7 @@ export type Server = Running & { readonly directory: string; readonly key: strin
 export async function startServer(
   directory = mkdtempSync(join(tmpdir(), 'platform-bench-')),
   extra: readonly string[] = [],
+  nodeFlags: readonly string[] = [],
 ): Promise<Server> {
   const flags = [
     '--https',
@@ -57,7 +58,7 @@ export async function startServer(
     ...extra,
   ]
   const { child, match } = await start(
-    ['bin/platform.js', 'serve', '--data', directory, ...flags],
+    [...nodeFlags, 'bin/platform.js', 'serve', '--data', directory, ...flags],
     /is ready: (\S+) (\S+)/,
   )
   const key = readFileSync(join(directory, 'admin.key'), 'utf8').trim()

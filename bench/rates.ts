@@ -40,7 +40,7 @@ const apply = {
 }
 const create = { method: 'POST', path: teams, body: team('bench-%d') }
 
-const jobs: readonly Job[] = [
+export const jobs: readonly Job[] = [
   { name: 'get one', target: 0.7, bytes: 'one', connections: 32, load: { path: `${teams}/team-%d` } },
   { name: 'page of 500', target: 0.7, bytes: 'page', connections: 8, load: { path: `${teams}?limit=500` } },
   { name: 'durable create', target: 0.4, bytes: 'one', connections: 64, load: create },
@@ -49,10 +49,15 @@ const jobs: readonly Job[] = [
 ]
 export const rateNames = jobs.map(({ name }) => name)
 
+/** Creates the objects that the jobs use. */
+export async function prepare(server: Server): Promise<void> {
+  for (let index = 0; index < 1000; index++) await send(server, 'POST', teams, team(`team-${index}`))
+}
+
 /** The jobs whose name contains the word; without a word, all. */
 export async function measureRates(seconds: number, word = ''): Promise<Measured> {
   const server = await startServer()
-  for (let index = 0; index < 1000; index++) await send(server, 'POST', teams, team(`team-${index}`))
+  await prepare(server)
   const one = await send(server, 'GET', `${teams}/team-1`)
   const page = await send(server, 'GET', `${teams}?limit=500`)
   const bare = { one: await startBare(one.length), page: await startBare(page.length) }
@@ -115,7 +120,7 @@ const figure = ({ name, ours, bare, target, errors }: Row) => ({
   note: `${Math.round(ours.perSecond)}/s, bare ${Math.round(bare.perSecond)}/s; CPU ${Math.round(ours.cpu)} µs, bare ${Math.round(bare.cpu)} µs${errors ? `; ${errors} errors` : ''}`,
 })
 
-function send(server: Server, method: string, path: string, body?: string): Promise<Buffer> {
+export function send(server: Server, method: string, path: string, body?: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const headers = { Authorization: `Bearer ${server.key}`, ...(body ? { 'Content-Type': 'application/json' } : {}) }
     const sent = request(server.url + path, { method, rejectUnauthorized: false, headers }, response => {

@@ -18,13 +18,14 @@ export function merge(record: BenchRecord, figures: readonly Figure[], circumsta
 }
 
 function entryOf(figure: Figure, circumstances: Circumstances): Entry {
-  const { name, unit, bare, wanted, direction, note } = figure
+  const { name, unit, bare, curve, wanted, direction, note } = figure
   if (!Number.isFinite(figure.value)) throw new Error(`${name} is ${figure.value}: that was not measured`)
   return {
     name,
     value: rounded(figure.value),
     unit,
     ...(bare ? { bare: { name: bare.name, value: rounded(bare.value) } } : {}),
+    ...(curve ? { curve: { ...curve, points: curve.points.map(one => ({ ...one, value: rounded(one.value) })) } } : {}),
     ...(wanted === undefined ? {} : { wanted }),
     direction,
     ...(note ? { note } : {}),

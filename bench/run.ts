@@ -7,6 +7,7 @@ import { measureAgent } from './agent.ts'
 import { measureAuthorize } from './authorize.ts'
 import { measureCli } from './cli.ts'
 import { measureConsole } from './console.ts'
+import { measureCurves } from './curves.ts'
 import { measureEtcd } from './etcd.ts'
 import { measureGateway } from './gateway.ts'
 import { generator } from './load.ts'
@@ -28,6 +29,7 @@ const parts: { readonly [name: string]: (seconds: number) => Promise<Measured> }
   patches: measurePatches,
   gateway: measureGateway,
   scale: measureScale,
+  curves: measureCurves,
   sync: measureSync,
   agent: measureAgent,
   cli: measureCli,

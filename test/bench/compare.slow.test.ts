@@ -38,8 +38,9 @@ suite('against a second server of ours', () => {
   after(() => other.stop())
 
   test('both servers get every job, and created objects are deleted afterwards', async () => {
-    const { code, stdout, stderr } = await run(['--kubeconfig', other.kubeconfig, ...small])
+    const { code, stdout, stderr } = await run(['--kubeconfig', other.kubeconfig, '--pids', `${process.pid}`, ...small])
     assert.equal(code, 0, stderr)
+    assert.match(stdout, /^get one +ours +\d+\/s +\d+ µs +theirs +\d+\/s +\d+ µs/m)
     assert.match(stdout, /^ours: Teams; theirs: Teams of https:/)
     drivesBoth(stdout)
     const { metadata } = (await other.request('GET', paths[0] as string)).body
@@ -81,11 +82,11 @@ test('a server with ConfigMaps is compared with them, in a namespace of the run'
 })
 
 test('problems of flags, kubeconfig or server are reported immediately, and nothing is started', async () => {
-  const { code, stderr } = await run(['--rounds', '0', '--seconds', 'x'])
+  const { code, stderr } = await run(['--rounds', '0', '--seconds', 'x', '--pids', '1,x'])
   assert.equal(code, 1)
   assert.match(
     stderr,
-    /--seconds must be a number above 0\n--rounds must be a whole number above 0\n--kubeconfig is missing.*\nnpm run/,
+    /--seconds must be a number above 0\n--rounds must be a whole number above 0\n--pids must be process ids.*\n--kubeconfig is missing.*\nnpm run/,
   )
   const nowhere = join(scratch, 'kubeconfig')
   const cluster = { server: 'https://127.0.0.1:1' }
