@@ -42,7 +42,7 @@ function curveOf(figure: Figure, { axis, unit, points }: NonNullable<Figure['cur
     text(left, 14, figure.name, ' font-weight="bold"'),
     `<path d="M${points.map(place).join('L')}" fill="none" stroke="${colour}" stroke-width="2"/>`,
     ...marks,
-    text(left, 156, `${axis}; wanted ${toldWanted(figure)}, both axes logarithmic`),
+    text(left, 156, `${axis}; wanted ${toldWanted(figure)}`),
   ])
 }
 

@@ -67,3 +67,23 @@ test('every colour stands out on a white page and on a dark one', () => {
   for (const colour of Object.values(colours))
     for (const page of ['#ffffff', '#0d1117']) assert.ok(contrast(colour, page) >= 3.5, `${colour} on ${page}`)
 })
+
+test('a curve has a point per size, with its value, and the target', () => {
+  const points = [1000, 10_000, 100_000].map(at => ({ at, value: at / 100 }))
+  const svg = chartOf({
+    name: 'cost by objects: get',
+    value: 100,
+    unit: 'times the CPU',
+    curve: { axis: 'objects in the store', unit: 'µs', points },
+    wanted: 1.5,
+    direction: 'at-most',
+  })
+  assert.equal(svg.match(/<circle /g)?.length, 3)
+  for (const words of ['>1,000<', '>100,000<', '>10 µs<', '>1,000 µs<', 'objects in the store; wanted ≤ 1.5 times'])
+    assert.ok(svg.includes(words), `${words} in ${svg}`)
+  // Both axes are logarithmic: a cost in proportion to the size is a straight line.
+  const [first, second, third] = [...svg.matchAll(/cx="(\d+)" cy="(\d+)"/g)].map(([, x, y]) => [Number(x), Number(y)])
+  assert.ok(first && second && third)
+  const middle = [0, 1].map(axis => ((first[axis] as number) + (third[axis] as number)) / 2)
+  for (const axis of [0, 1]) assert.ok(Math.abs((second[axis] as number) - (middle[axis] as number)) <= 1)
+})
