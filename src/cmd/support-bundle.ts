@@ -43,7 +43,8 @@ export const supportBundle = defineCommand({
     const file = flags.output ?? `platform-support-${new Date(io.now()).toISOString().replace(/[-:]|\..*/g, '')}.tar.gz`
     const isPiped = file === '-'
     if (isPiped && io.isTerminal) throw new UsageError(['an archive is binary: write it to a file or a pipe'])
-    if (!isPiped && existsSync(file)) throw new UsageError([`${file} already exists: choose another file with --output`])
+    if (!isPiped && existsSync(file))
+      throw new UsageError([`${file} already exists: choose another file with --output`])
     const redaction = openRedaction(flags.names, io.random(16))
     const log = flags.log === undefined ? [] : [await logPart(flags.log, redaction)]
     const collected =
