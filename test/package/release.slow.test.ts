@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { copyCheckout, npmSettings } from '../support/checkout-copy.ts'
-import { blocksOf, matches, openShell, readDocument } from '../support/docs.ts'
+import { openShell, runBlocks } from '../support/docs.ts'
 import { findKubectls } from '../support/kubectl.ts'
 
 const checkout = await copyCheckout()
@@ -124,17 +124,8 @@ test('no artefact contains a path of this machine', async () => {
 test('every block of docs/INSTALL.md runs with these artefacts and prints the output on the page', async () => {
   const [kubectl] = (await findKubectls()).toReversed()
   const shell = await openShell(kubectl?.file ?? '/bin/false', { from: at('release'), env: npmSettings() })
-  const blocks = blocksOf(readDocument('docs/INSTALL.md'))
-  assert.ok(blocks.some(({ how }) => how === 'sh release'))
   try {
-    for (const [index, { how, text, line }] of blocks.entries()) {
-      const expected = blocks[index + 1]?.how === 'text' ? blocks[index + 1]?.text : undefined
-      if (how === 'sh release background') await shell.start(text, expected ?? '…')
-      if (how !== 'sh release') continue
-      const printed = await shell.run(text)
-      if (expected !== undefined)
-        assert.ok(matches(expected, printed), `line ${line} prints:\n${printed}\nand the page says:\n${expected}`)
-    }
+    await runBlocks(shell, 'docs/INSTALL.md', 'sh release')
   } finally {
     await shell.close()
   }
