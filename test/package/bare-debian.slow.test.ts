@@ -8,7 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { copyCheckout } from '../support/checkout-copy.ts'
 import { bootDebian, type DebianMachine, findDebian } from '../support/debian-machine.ts'
-import { blocksOf, readDocument, runBlocks, startShell } from '../support/docs.ts'
+import { blocksOf, readDocument, runBlocks } from '../support/docs.ts'
 import { findEtcd } from '../support/etcd.ts'
 import { notRun } from '../support/missing-tool.ts'
 
@@ -28,7 +28,8 @@ const reference =
   'the quick start has the commands for its task; docs.test.ts runs the rest of the page in the checkout'
 /** Pages that a quick start links to, and why they do not run here. */
 const notHere: { readonly [page: string]: string } = {
-  'docs/INSTALL.md': 'it needs the artefacts of a release: release.slow.test.ts builds them and runs it',
+  'docs/INSTALL.md':
+    'it needs the artefacts of a release: release.slow.test.ts builds them and runs it in such a machine',
   'docs/CLI.md': reference,
   'docs/CONNECTED-CLUSTERS.md': reference,
   'docs/MONITORING.md': reference,
@@ -73,16 +74,7 @@ async function runPage(machine: DebianMachine, page: string): Promise<void> {
   const installs = blocksOf(readDocument(page)).some(({ text }) => text.includes('npm ci'))
   await machine.run(`mkdir ${home}; cp -R /srv/platform ${home}; chown -R reader: ${home}`)
   if (!installs) await machine.run(`ln -s ${first}/platform/node_modules ${home}/platform/`)
-  const env = { ...machine.env, HOME: home, ETCD_BINARY: '/usr/local/bin/etcd' }
-  const shell = startShell({
-    home: join(machine.root, home),
-    bash: machine.enter('sh', '-c', `cd ${home}/platform && exec bash "$@"`, 'sh'),
-    env,
-    toTest: text => text,
-    toDocument: text => text,
-    patience: 300_000,
-    remove: () => {},
-  })
+  const shell = machine.openShell(home, 'platform', { ETCD_BINARY: '/usr/local/bin/etcd' })
   try {
     await runBlocks(shell, page)
   } finally {

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { copyCheckout, npmSettings } from '../support/checkout-copy.ts'
+import { bootDebian, findDebian } from '../support/debian-machine.ts'
 import { openShell, runBlocks } from '../support/docs.ts'
 import { findKubectls } from '../support/kubectl.ts'
+import { notRun } from '../support/missing-tool.ts'
 
 const checkout = await copyCheckout()
 after(() => checkout.remove())
@@ -130,6 +132,26 @@ test('every block of docs/INSTALL.md runs with these artefacts and prints the ou
     await shell.close()
   }
 })
+
+const tree = await findDebian()
+if (!tree) notRun('an archive of Debian, or root')
+else
+  test('so does it in a bare Debian, on the ports of the page', async () => {
+    const machine = await bootDebian(tree)
+    try {
+      const home = machine.home
+      cpSync(at('release'), join(machine.root, home, 'release'), { recursive: true })
+      await machine.run(`chown -R reader: ${home}`)
+      const shell = machine.openShell(home, 'release')
+      try {
+        await runBlocks(shell, 'docs/INSTALL.md', 'sh release')
+      } finally {
+        await shell.close()
+      }
+    } finally {
+      await machine.close()
+    }
+  })
 
 test('the same sources give the same package, and a release tags them', async () => {
   const before = readFileSync(at(`release/${stem}.tgz`))

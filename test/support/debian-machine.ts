@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { npmSettings } from './checkout-copy.ts'
+import { type Shell, startShell } from './docs.ts'
 import { exec } from './exec.ts'
 import { fetchDebian } from './fetch-debian.ts'
 
@@ -34,9 +35,8 @@ export type DebianMachine = {
   readonly root: string
   /** The home directory of its user, in it. */
   readonly home: string
-  readonly env: NodeJS.ProcessEnv
-  /** The command that runs a program in it, as its user. */
-  enter(...command: readonly string[]): readonly string[]
+  /** Opens a shell of its user for a document, in a directory of `home`. The commands run as written. */
+  openShell(home: string, directory: string, env?: NodeJS.ProcessEnv): Shell
   /** Runs a script of sh in it as root. */
   run(script: string): Promise<void>
   close(): Promise<void>
@@ -80,6 +80,7 @@ export async function bootDebian(tree: string): Promise<DebianMachine> {
   })
   await ready(registry)
   const inside = ['nsenter', '--target', pid, '--mount', '--net', '--uts', '--ipc', '--root', '--wd']
+  const asUser = ['--setuid', String(user), '--setgid', String(user)]
   const env = {
     PATH: '/usr/local/bin:/usr/bin:/bin',
     HOME: '/home/reader',
@@ -88,8 +89,16 @@ export async function bootDebian(tree: string): Promise<DebianMachine> {
   return {
     root: `/proc/${pid}/root`,
     home: env.HOME,
-    env,
-    enter: (...command) => [...inside, '--setuid', String(user), '--setgid', String(user), ...command],
+    openShell: (home, directory, more = {}) =>
+      startShell({
+        home: `/proc/${pid}/root${home}`,
+        bash: [...inside, ...asUser, 'sh', '-c', `cd ${home}/${directory} && exec bash "$@"`, 'sh'],
+        env: { ...env, HOME: home, ...more },
+        toTest: text => text,
+        toDocument: text => text,
+        patience: 300_000,
+        remove: () => {},
+      }),
     run: async text => {
       const [file = '', ...args] = [...inside, 'sh', '-ec', text]
       const { code, stdout, stderr } = await exec(file, args, { env })
