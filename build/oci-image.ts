@@ -140,12 +140,14 @@ function configOf(source: Source, architecture: string, created: string): string
     ...each('--config.env', [
       'PATH=/usr/local/bin',
       'HOME=/data',
+      // Not a flag of `serve`: `backup` and other commands in the image need it, too.
+      'PLATFORM_DATA=/data',
       // Other containers and the ports of the host do not reach loopback.
       'PLATFORM_HTTPS=0.0.0.0:8443',
       'PLATFORM_HTTP=off',
     ]),
     ...each('--config.exposedports', ['8443/tcp']),
-    ...['--config.entrypoint', 'platform', ...each('--config.cmd', ['serve', '--data', '/data'])],
+    ...['--config.entrypoint', 'platform', '--config.cmd', 'serve'],
     ...each(
       '--config.label',
       Object.entries(labels).map(([name, value]) => `org.opencontainers.image.${name}=${value}`),

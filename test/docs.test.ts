@@ -35,7 +35,7 @@ import { flagOf, readSettings, variableOf } from '../src/apiserver/settings.ts'
 import { table } from '../src/apiserver/settings-table.ts'
 import { kinds } from '../src/kinds/index.ts'
 import { namedPaths } from './support/architecture-page.ts'
-import { type Block, blocksOf, matches, openShell, readDocument } from './support/docs.ts'
+import { blocksOf, openShell, readDocument, runBlocks } from './support/docs.ts'
 import { exec } from './support/exec.ts'
 import { findKubectls } from './support/kubectl.ts'
 import { notRun } from './support/missing-tool.ts'
@@ -96,23 +96,15 @@ else if (withoutCurl) notRun('curl')
 else
   suite('shell blocks run and print the output on the page', { concurrency: true }, () => {
     for (const path of documents) {
-      const own = blocks.filter(block => block.path === path)
-      const count = own.filter(block => block.how === 'sh' || block.how === 'sh background').length
-      if (count) test(`${path}: ${count} blocks`, () => runAll(kubectl.file, own))
+      const count = those('sh', 'sh background').filter(block => block.path === path).length
+      if (count) test(`${path}: ${count} blocks`, () => runAll(kubectl.file, path))
     }
   })
 
-async function runAll(kubectlFile: string, own: readonly (Block & { path: string })[]): Promise<void> {
+async function runAll(kubectlFile: string, path: string): Promise<void> {
   const shell = await openShell(kubectlFile)
   try {
-    for (const [index, block] of own.entries()) {
-      const expected = own[index + 1]?.how === 'text' ? own[index + 1]?.text : undefined
-      if (block.how === 'sh background') await shell.start(block.text, expected ?? '…')
-      if (block.how !== 'sh') continue
-      const printed = await shell.run(block.text)
-      if (expected !== undefined)
-        assert.ok(matches(expected, printed), `${at(block)} prints:\n${printed}\nand the page says:\n${expected}`)
-    }
+    await runBlocks(shell, path)
   } finally {
     await shell.close()
   }

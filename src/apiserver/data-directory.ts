@@ -24,11 +24,12 @@ export function checkPermission(directory: string): void {
     try {
       if (existsSync(path)) accessSync(path, constants.R_OK | constants.W_OK)
     } catch (error) {
-      const { uid } = statSync(path)
-      const whose = `it belongs to the user with id ${uid}, and this program runs as ${process.geteuid?.()}`
-      throw new Error(`cannot use the data directory: ${writeProblem(path, error)} (${whose})`)
+      throw new Error(`cannot use the data directory: ${writeProblem(path, error)} (${ownerOf(path)})`)
     }
 }
+
+const ownerOf = (path: string) =>
+  `it belongs to the user with id ${statSync(path).uid}, and this program runs as ${process.geteuid?.()}`
 
 /** Throws if a part of the CA is missing. Creating a new CA over the rest would invalidate the trust of all clients. */
 export function requireCompleteCa(directory: string): void {
@@ -78,7 +79,9 @@ export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingO
   try {
     return { keys: readKeyRing(readFileSync(file, 'utf8')), from: file }
   } catch (error) {
-    const problem = `masterKey: ${fileProblem(file, error)}`
+    const isDenied = (error as NodeJS.ErrnoException).code === 'EACCES'
+    const owner = isDenied && statSync(file, { throwIfNoEntry: false }) ? ` (${ownerOf(file)})` : ''
+    const problem = `masterKey: ${fileProblem(file, error)}${owner}`
     throw setting ? new SettingsError([problem]) : new Error(problem)
   }
 }

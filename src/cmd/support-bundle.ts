@@ -36,27 +36,32 @@ export const supportBundle = defineCommand({
     output: {
       type: 'text',
       value: 'FILE',
-      what: 'The archive to write. Default: platform-support-TIME.tar.gz.',
+      what: 'The archive to write, or - for standard output. Default: platform-support-TIME.tar.gz.',
     },
   },
   run: async ({ flags }, io) => {
     const file = flags.output ?? `platform-support-${new Date(io.now()).toISOString().replace(/[-:]|\..*/g, '')}.tar.gz`
-    if (existsSync(file)) throw new UsageError([`${file} already exists: choose another file with --output`])
+    const isPiped = file === '-'
+    if (isPiped && io.isTerminal) throw new UsageError(['an archive is binary: write it to a file or a pipe'])
+    if (!isPiped && existsSync(file))
+      throw new UsageError([`${file} already exists: choose another file with --output`])
     const redaction = openRedaction(flags.names, io.random(16))
     const log = flags.log === undefined ? [] : [await logPart(flags.log, redaction)]
     const collected =
       flags.data === undefined ? await fromServer(flags.context, redaction, io) : await local(flags, io, redaction)
     const parts = [machinePart(), ...collected, ...log]
     const contents = parts.map(({ name, what }) => `${name.padEnd(28)}${what}`).join('\n')
-    io.err(`platform: ${file} will contain:\n${contents}\n`)
+    io.err(`platform: ${isPiped ? 'the archive' : file} will contain:\n${contents}\n`)
     const about = `Made by platform support-bundle ${version}. Names are ${flags.names ? 'kept' : 'hashed'}.\n\n${contents}\n`
     const all = [{ name: 'README.txt', what: '', text: about }, ...parts]
     const files = all.map(({ name, text }) => ({ name: `platform-support/${name}`, bytes: Buffer.from(text) }))
-    await writeFile(file, gzipSync(tarOf(files, io.now())), { flag: 'wx', mode: 0o600 }).catch(error => {
-      throw unwritable(file, error)
-    })
+    const archive = gzipSync(tarOf(files, io.now()))
+    if (!isPiped)
+      await writeFile(file, archive, { flag: 'wx', mode: 0o600 }).catch(error => {
+        throw unwritable(file, error)
+      })
     io.err('platform: check the files before you share the archive\n')
-    io.out(`${file}\n`)
+    io.out(isPiped ? archive : `${file}\n`)
     return 0
   },
 })

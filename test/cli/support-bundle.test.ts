@@ -1,7 +1,7 @@
 // `platform support-bundle`: what it collects from a server or a data directory, and that no secret and no name is in it.
 
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
@@ -194,6 +194,17 @@ describe('platform support-bundle', { timeout: 180_000 }, () => {
     // Reading the secret for the bundle is not a read of its data (D35).
     const last = await server.request('GET', `${api}/namespaces/default/sharedsecrets/canary-shared/lastread`)
     assert.deepEqual([last.status, last.body.status], [200, {}])
+  })
+
+  test('--output - writes the archive to standard output, for containers without a shell', async () => {
+    const write = 'support-bundle --data "$0" --output - > piped.tar.gz'
+    const { code, stdout, stderr } = await home.by(['sh', '-c', `platform ${write}`, server.directory])
+    assert.deepEqual([code, stdout], [0, ''], stderr)
+    const file = join(home.directory, 'piped.tar.gz')
+    const files = await unpack(home, file)
+    check(file, files)
+    assert.ok(files['local/files.json'])
+    assert.ok(!existsSync(join(home.directory, '-')))
   })
 
   test('--names keeps names of objects, and still no secret', async () => {

@@ -122,22 +122,32 @@ test('an invalid CA is reported with its file', async t => {
   })
 })
 
-test('a data directory without write permission is rejected with its owner', () => {
-  const data = temporary()
-  chmodSync(data, 0o555)
-  // Root may write everywhere: it becomes somebody else, once it has read the program.
+test('files without permission are rejected with their owner', () => {
+  const owner = String.raw`permission denied \(it belongs to the user with id \d+, and this program runs as \d+\)\n$`
+  const directory = temporary()
+  chmodSync(directory, 0o555)
+  assert.match(serveAsNobody(directory), new RegExp(`^cannot use the data directory: cannot write \\S+: ${owner}`))
+  rmSync(directory, { recursive: true })
+  // As after a copy of the key ring to a second replica.
+  const second = temporary()
+  writeFileSync(join(second, 'master.key'), '', { mode: 0 })
+  chmodSync(second, 0o777)
+  assert.match(serveAsNobody(second), new RegExp(`^masterKey: cannot read \\S+: ${owner}`))
+  rmSync(second, { recursive: true })
+})
+
+/** Returns the output. Root may read and write everywhere: it becomes somebody else, once it has read the program. */
+function serveAsNobody(data: string): string {
+  const flags = ['--data', data, '--http', '127.0.0.1:0', '--https', 'off']
   const code = `
     const { serve } = await import(${JSON.stringify(join(import.meta.dirname, '../../src/cmd/serve.ts'))})
     if (process.geteuid() === 0) process.setuid(65534)
-    await serve(['--data', ${JSON.stringify(data)}], {}).catch(({ message }) => console.log(message))`
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
-    timeout: 60_000,
-    encoding: 'utf8',
-  })
-  assert.match(
-    stdout,
-    /^cannot use the data directory: cannot write \S+: permission denied \(it belongs to the user with id \d+, and this program runs as \d+\)\n$/,
-    stderr,
-  )
-  rmSync(data, { recursive: true })
-})
+    await serve(${JSON.stringify(flags)}, {}).catch(({ message }) => console.log(message))
+    process.exit()`
+  const directory = temporary()
+  const file = join(directory, 'serve.mjs')
+  writeFileSync(file, code)
+  const { stdout, stderr } = spawnSync(process.execPath, [file], { timeout: 60_000, encoding: 'utf8' })
+  rmSync(directory, { recursive: true })
+  return stdout || stderr
+}

@@ -109,7 +109,7 @@ async function declare(runtime: Crun, kubectlFile: string): Promise<void> {
 
   test('a server starts with the command of the image, writes only to /data, and ends with 0 after SIGTERM', async () => {
     const { process: own } = bundle.config
-    assert.deepEqual(own.args, ['platform', 'serve', '--data', '/data'])
+    assert.deepEqual(own.args, ['platform', 'serve'])
     assert.deepEqual([own.user, own.cwd], [{ uid: user, gid: user }, '/data'])
     const before = filesIn(bundle)
     const data = dataDirectory('serve')
@@ -122,6 +122,11 @@ async function declare(runtime: Crun, kubectlFile: string): Promise<void> {
     await useServer(kubectlFor(kubectlFile, join(data, 'admin.kubeconfig')))
     const page = await exec('curl', ['-s', '--cacert', join(data, 'ca.crt'), `https://127.0.0.1:${port}/console/`])
     assert.match(page.stdout, /<div id="console">/)
+    // As docs/INSTALL.md says, without --data: on the same volume, while the server runs.
+    const backup = await start(data, { command: ['backup', 'server.backup'] }).end()
+    assert.equal(backup.code, 0, backup.output)
+    const check = await start(data, { command: ['verify', 'server.backup'] }).end()
+    assert.equal(check.code, 0, check.output)
     assert.equal(await container.stop('SIGTERM'), 0)
     assert.deepEqual(filesIn(bundle), before)
     assert.ok(readdirSync(data).includes('platform.db'))

@@ -2,12 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { copyCheckout, npmSettings } from '../support/checkout-copy.ts'
-import { blocksOf, matches, openShell, readDocument } from '../support/docs.ts'
+import { bootDebian, findDebian } from '../support/debian-machine.ts'
+import { openShell, runBlocks } from '../support/docs.ts'
 import { findKubectls } from '../support/kubectl.ts'
+import { notRun } from '../support/missing-tool.ts'
 
 const checkout = await copyCheckout()
 after(() => checkout.remove())
@@ -124,21 +126,32 @@ test('no artefact contains a path of this machine', async () => {
 test('every block of docs/INSTALL.md runs with these artefacts and prints the output on the page', async () => {
   const [kubectl] = (await findKubectls()).toReversed()
   const shell = await openShell(kubectl?.file ?? '/bin/false', { from: at('release'), env: npmSettings() })
-  const blocks = blocksOf(readDocument('docs/INSTALL.md'))
-  assert.ok(blocks.some(({ how }) => how === 'sh release'))
   try {
-    for (const [index, { how, text, line }] of blocks.entries()) {
-      const expected = blocks[index + 1]?.how === 'text' ? blocks[index + 1]?.text : undefined
-      if (how === 'sh release background') await shell.start(text, expected ?? '…')
-      if (how !== 'sh release') continue
-      const printed = await shell.run(text)
-      if (expected !== undefined)
-        assert.ok(matches(expected, printed), `line ${line} prints:\n${printed}\nand the page says:\n${expected}`)
-    }
+    await runBlocks(shell, 'docs/INSTALL.md', 'sh release')
   } finally {
     await shell.close()
   }
 })
+
+const tree = await findDebian()
+if (!tree) notRun('an archive of Debian, or root')
+else
+  test('so does it in a bare Debian, on the ports of the page', async () => {
+    const machine = await bootDebian(tree)
+    try {
+      const home = machine.home
+      cpSync(at('release'), join(machine.root, home, 'release'), { recursive: true })
+      await machine.run(`chown -R reader: ${home}`)
+      const shell = machine.openShell(home, 'release')
+      try {
+        await runBlocks(shell, 'docs/INSTALL.md', 'sh release')
+      } finally {
+        await shell.close()
+      }
+    } finally {
+      await machine.close()
+    }
+  })
 
 test('the same sources give the same package, and a release tags them', async () => {
   const before = readFileSync(at(`release/${stem}.tgz`))

@@ -29,7 +29,7 @@ export async function findChromium(): Promise<Chromium | undefined> {
   const release = /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1]
   if (release === undefined) return undefined
   const fonts = ['fonts-dejavu-core']
-  await fetchDebian({ name: 'chromium', with: fonts, dependencies: true, cache, suites: [[release]] })
+  await fetchDebian({ name: 'chromium', with: fonts, dependencies: 'missing', cache, suites: [[release]] })
   return unpacked()
 }
 

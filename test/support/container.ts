@@ -22,7 +22,7 @@ export async function findCrun(): Promise<Crun | undefined> {
   if ((await exec('crun', ['--version'])).code === 0) return installed
   const [, release] = /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
   // From the release of this machine, because it links to its libraries.
-  if (release) await fetchDebian({ name: 'crun', dependencies: true, cache, suites: [[release]] })
+  if (release) await fetchDebian({ name: 'crun', dependencies: 'missing', cache, suites: [[release]] })
   const folder = (await readdir(cache).catch(() => [])).find(name => name.startsWith('crun-'))
   if (!folder) return undefined
   const libraries = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map(name => join(cache, folder, 'usr/lib', name))

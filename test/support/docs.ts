@@ -28,7 +28,7 @@ export function blocksOf(markdown: string): Block[] {
 }
 
 /** `<word>` matches anything on a line, `…` the rest of a line, and a line with only `…` any lines. Columns may be wider. */
-export function matches(expected: string, printed: string): boolean {
+function matches(expected: string, printed: string): boolean {
   const lines = expected.trimEnd().split('\n')
   const pattern = lines.map(line => (line.trim() === '…' ? '(?:.*\\n)*?' : `${linePattern(line.trimEnd())}[ \\t]*\\n`))
   return new RegExp(`^${pattern.join('')}\\s*$`).test(`${printed.trimEnd()}\n`)
@@ -72,6 +72,7 @@ type ShellOptions = {
   readonly env?: NodeJS.ProcessEnv
 }
 
+/** In a directory of its own on this machine. */
 export async function openShell(kubectl: string, { from = root, env: more = {} }: ShellOptions = {}): Promise<Shell> {
   const home = mkdtempSync(join(tmpdir(), 'platform-docs-'))
   const checkout = join(home, 'platform')
@@ -90,14 +91,44 @@ export async function openShell(kubectl: string, { from = root, env: more = {} }
     PLATFORM_HTTPS: `127.0.0.1:${ports.https}`,
     PLATFORM_HTTP: `127.0.0.1:${ports.http}`,
   }
-  const options = { cwd: checkout, env, detached: true } as const
-  const shell = spawn('bash', ['--noprofile', '--norc'], { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
+  return startShell({
+    home,
+    bash: ['bash'],
+    cwd: checkout,
+    env,
+    toTest: text => toTest(text, ports),
+    toDocument: text => toDocument(text, ports),
+    patience: 90_000,
+    remove: () => rmSync(home, { recursive: true, force: true }),
+  })
+}
+
+export type ShellPlace = {
+  /** The directory that the commands know as $HOME. */
+  readonly home: string
+  /** The command that runs bash in the directory of the document. */
+  readonly bash: readonly string[]
+  readonly cwd?: string
+  readonly env: NodeJS.ProcessEnv
+  /** Changes to commands, and back in what they print. */
+  readonly toTest: (text: string) => string
+  readonly toDocument: (text: string) => string
+  /** Milliseconds until a command has failed. */
+  readonly patience: number
+  readonly remove: () => void
+}
+
+export function startShell(place: ShellPlace): Shell {
+  const { home, env, cwd, toTest, toDocument, patience } = place
+  const [file = '', ...args] = place.bash
+  const options = { ...(cwd && { cwd }), env, detached: true } as const
+  const shell = spawn(file, [...args, '--noprofile', '--norc'], { ...options, stdio: ['pipe', 'pipe', 'pipe'] })
   const printed = listen(shell, 'stdout')
   const started: Started[] = []
   // Removes the files of a test that failed before its close().
   const leave = () => {
     for (const one of [...started, { child: shell }]) signal(one.child, 'SIGKILL')
-    rmSync(home, { recursive: true, force: true })
+    place.remove()
   }
   process.once('exit', leave)
   shell.stdin.write(`set -eE -o pipefail; trap 'echo "exit code $?"' ERR; exec 2>&1\n`)
@@ -106,22 +137,21 @@ export async function openShell(kubectl: string, { from = root, env: more = {} }
   return {
     async run(commands) {
       const mark = `\0${++count}\n`
-      const script = join(home, `${count}.sh`)
-      writeFileSync(script, toTest(commands, ports))
+      writeFileSync(join(home, `${count}.sh`), toTest(commands))
       const before = printed.text().length
       // Sourced, so that variables stay; the marker ends the output.
-      shell.stdin.write(`. ${script} </dev/null\nprintf '\\0%s\\n' ${count}\n`)
-      const whole = await printed.until(text => text.endsWith(mark), 90_000)
+      shell.stdin.write(`. "$HOME/${count}.sh" </dev/null\nprintf '\\0%s\\n' ${count}\n`)
+      const whole = await printed.until(text => text.endsWith(mark), patience)
       assert.ok(whole.endsWith(mark), `these commands failed:\n${commands}\nthey printed:\n${whole.slice(before)}`)
-      return toDocument(whole.slice(before, -mark.length), ports)
+      return toDocument(whole.slice(before, -mark.length))
     },
     async start(command, expected) {
-      const child = spawn('bash', ['-c', toTest(command, ports)], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+      const child = spawn(file, [...args, '-c', toTest(command)], { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
       started.push({ child, exited: once(child, 'exit') })
       const [output, complaints] = [listen(child, 'stdout'), listen(child, 'stderr')]
-      const text = await output.until(one => matches(expected, toDocument(one, ports)), 90_000)
+      const text = await output.until(one => matches(expected, toDocument(one)), patience)
       const seen = `${text}${complaints.text()}`
-      assert.ok(matches(expected, toDocument(text, ports)), `expected:\n${expected}\nprinted:\n${seen}`)
+      assert.ok(matches(expected, toDocument(text)), `expected:\n${expected}\nprinted:\n${seen}`)
     },
     async close() {
       shell.stdin.end('exit 0\n')
@@ -132,6 +162,26 @@ export async function openShell(kubectl: string, { from = root, env: more = {} }
       process.off('exit', leave)
       leave()
     },
+  }
+}
+
+/** Runs the blocks of a document in order, `sh` or `sh release`, and compares their output with the page. */
+export async function runBlocks(shell: Shell, path: string, how: 'sh' | 'sh release' = 'sh'): Promise<void> {
+  const blocks = blocksOf(readDocument(path))
+  assert.ok(
+    blocks.some(block => block.how.startsWith(how)),
+    `${path} has no such block`,
+  )
+  for (const [index, block] of blocks.entries()) {
+    const expected = blocks[index + 1]?.how === 'text' ? blocks[index + 1]?.text : undefined
+    if (block.how === `${how} background`) await shell.start(block.text, expected ?? '…')
+    if (block.how !== how) continue
+    const printed = await shell.run(block.text)
+    if (expected !== undefined)
+      assert.ok(
+        matches(expected, printed),
+        `${path}:${block.line} prints:\n${printed}\nand the page says:\n${expected}`,
+      )
   }
 }
 

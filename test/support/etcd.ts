@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fetchDebian } from './fetch-debian.ts'
 import { type Network, peerAddress } from './network.ts'
@@ -18,6 +18,8 @@ export type EtcdBinaries = { readonly etcd: string; readonly etcdutl: string }
 
 /** Undefined if this machine has none and cannot fetch one. */
 export async function findEtcd(): Promise<EtcdBinaries | undefined> {
+  const own = process.env['ETCD_BINARY']
+  if (own) return { etcd: own, etcdutl: join(dirname(own), 'etcdutl') }
   if (!fetched()) await fetchDebian({ name: 'etcd-server', cache, suites })
   return fetched()
 }
@@ -63,7 +65,10 @@ export async function startEtcd(
 ): Promise<EtcdCluster> {
   const { network } = options
   const binaries = await findEtcd()
-  if (!binaries) throw new Error('etcd is missing, and could not be fetched from Debian')
+  if (!binaries)
+    throw new Error(
+      'etcd is missing, and could not be fetched from Debian: set ETCD_BINARY to a program of etcd 3.5.28 or later',
+    )
   const room = mkdtempSync(join(tmpdir(), 'platform-etcd-'))
   const scheme = options.tls ? 'https' : 'http'
   const wanted = await Promise.all(

@@ -9,8 +9,8 @@ export type Wanted = {
   readonly name: string
   /** Further packages to unpack next to it. Packages that a release does not have are skipped. */
   readonly with?: readonly string[]
-  /** Also unpacks the dependencies that this machine lacks. Needs the release of the machine. */
-  readonly dependencies?: boolean
+  /** Also unpacks the dependencies: those that this machine lacks, which needs the release of the machine, or all. */
+  readonly dependencies?: 'missing' | 'all'
   /** Gets one directory `<name>-<version>` per release. */
   readonly cache: string
   /** Releases of the archive. From each inner list, the first one with the package is used. */
@@ -60,18 +60,21 @@ async function fetchFirst(wanted: Wanted, site: string, suites: readonly string[
 }
 
 async function fetchOne(wanted: Wanted, site: string, suite: string): Promise<boolean> {
-  const { name, cache, with: others = [], dependencies = false } = wanted
+  const { name, cache, with: others = [], dependencies } = wanted
   const work = await mkdtemp(join(cache, 'apt-'))
   try {
     const sources = `deb [signed-by=${keyring}] ${site} ${suite} main\n`
-    const conf = await privateApt({ work, sources, knowsMachine: dependencies })
+    const conf = await privateApt({ work, sources, knowsMachine: dependencies === 'missing' })
     const run = (...args: string[]) => exec('apt-get', ['-q', '-c', conf, ...args], { cwd: work, timeout: 300_000 })
     if ((await run('update')).code !== 0) return false
     const install = ['install', '--download-only', '--no-install-recommends', '-y', name, ...others]
     if ((await (dependencies ? run(...install) : run('download', name))).code !== 0) return false
     if (!dependencies) for (const other of others) await run('download', other)
     const folder = dependencies ? join(work, 'cache/archives') : work
-    const files = (await readdir(folder)).filter(entry => entry.endsWith('.deb'))
+    // base-files first: it has the links from /lib to /usr/lib.
+    const files = (await readdir(folder))
+      .filter(entry => entry.endsWith('.deb'))
+      .toSorted((a, b) => Number(b.startsWith('base-files_')) - Number(a.startsWith('base-files_')))
     const tree = join(work, 'tree')
     for (const file of files) if ((await exec('dpkg-deb', ['-x', join(folder, file), tree])).code !== 0) return false
     const [, version = suite] =

@@ -21,7 +21,7 @@ export async function findSystemd(): Promise<Systemd | undefined> {
   if (found) return found
   const [, release] = /^VERSION_CODENAME=(\w+)$/m.exec(readText('/etc/os-release')) ?? []
   // From the release of this machine, because it links to its libraries.
-  if (release) await fetchDebian({ name: 'systemd', dependencies: true, cache, suites: [[release]] })
+  if (release) await fetchDebian({ name: 'systemd', dependencies: 'missing', cache, suites: [[release]] })
   return fetched()
 }
 
