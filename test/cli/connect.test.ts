@@ -222,6 +222,19 @@ test('--apply removes what an earlier run applied and nobody wants any more', as
   for (const name of ['jobs', 'old']) await kube.resources.delete(KubeNamespace, { namespace: '', name })
 })
 
+test('connect and disconnect finish even if nobody reads their output', async () => {
+  const before = await kube.objects()
+  const unread = async (args: readonly string[]) => {
+    const { stderr } = await home.exec(args, { within: '{ "$@"; echo "exit code $?" >&2; } | true' })
+    assert.match(stderr, /^exit code 0$/m)
+  }
+  await unread(applied('unread'))
+  assert.ok((await kube.objects()).includes('Deployment/platform-agent/platform-agent'))
+  await unread(disconnect('unread', ...kubeFlags))
+  assert.deepEqual(await kube.objects(), before)
+  assert.equal((await server.request('GET', `${clusters}/unread`)).status, 404)
+})
+
 test('a dry run changes nothing on either side', async () => {
   const [there, here] = [await kube.objects(), await ofServer()]
   const printed = await home.ok(connect('stage', '--dry-run=server', '--bindable-role', 'view'))

@@ -31,6 +31,7 @@ export const connectCluster = defineCommand({
     },
     { what: 'Review the manifests first', command: 'platform connect cluster prod > agent.yaml' },
   ],
+  runsToEnd: true,
   flags: connectFlags,
   positionals: [{ name: 'NAME', what: 'name of the cluster, in paths and scopes' }],
   run: async ({ flags, words: [name = ''] }, io) => {

@@ -24,6 +24,7 @@ export const disconnectCluster = defineCommand({
     { what: 'Remove everything', command: 'platform disconnect cluster prod --context prod-admin' },
     { what: 'The cluster does not exist any more', command: 'platform disconnect cluster prod --keep-cluster --yes' },
   ],
+  runsToEnd: true,
   flags: {
     ...kubeFlags,
     'keep-cluster': {
