@@ -6,7 +6,7 @@ import { canonical } from '../api/encode.ts'
 import { fieldForbidden, invalid } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
-import { deliveriesOf } from '../kinds/delivery.ts'
+import { deliveriesOf, missingKeys } from '../kinds/delivery.ts'
 import { withObserved, withRemote } from '../kinds/object-conditions.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { sourceOf, syncManager } from '../kinds/project-secret-source.ts'
@@ -20,6 +20,7 @@ type Dependencies = RestoreDependencies & LastReadDependencies & { readonly now:
 export const projectSecretAdmission = (dependencies: Dependencies): Admission<ObjectOf<typeof ProjectSecret>> => ({
   admit: async (sent, old, request) => {
     const next = keepCopy(sent, old, request)
+    warnOfMissingKeys(next, request)
     const restored = await restoredVersion(ProjectSecret, { next, old }, request, dependencies)
     return { object: countVersion(next, old, { caller: request.caller, now: dependencies.now(), restored }) }
   },
@@ -31,6 +32,15 @@ export const projectSecretAdmission = (dependencies: Dependencies): Admission<Ob
   companions: (old, next) => (old ? previousVersion(ProjectSecret, old, next) : []),
   subresources: { history: secretHistory(ProjectSecret, dependencies), lastread: secretLastRead(dependencies) },
 })
+
+/** A secret with a source has no data before the first copy. */
+function warnOfMissingKeys({ spec = {} }: Secret, { warn }: RequestContext): void {
+  if (spec.sharedSecretRef && !spec.data) return
+  for (const [index, { keys = [] }] of (spec.deliver ?? []).entries()) {
+    const missing = missingKeys(keys, spec.data ?? {})
+    if (missing) warn(`spec.deliver[${index}].keys: ${missing}; only the others are delivered`)
+  }
+}
 
 type Secret = ObjectOf<typeof ProjectSecret>
 

@@ -256,7 +256,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     .then(() => repairBuiltIns(internalClient, adminGroups))
   return {
     registry,
-    ...clusterReports(desired, teams),
+    ...clusterReports(desired, teams, ref => registry.open(ProjectSecret, ref)),
     sealer,
     internalClient,
     write: writeWith(false),

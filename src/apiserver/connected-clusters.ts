@@ -2,9 +2,10 @@
 
 import type { AdmissionDependencies } from '../admission/admissions.ts'
 import type { GateDependencies } from '../admission/gate.ts'
+import { isUndecryptable } from '../api/errors.ts'
 import type { Json, Ref, Resource } from '../api/object.ts'
 import type { TeamRecord } from '../auth/authn/team-index.ts'
-import { missingClusters } from '../auth/authz/delivery-report.ts'
+import { type DataOf, missingClusters } from '../auth/authz/delivery-report.ts'
 import type { DesiredState } from '../auth/authz/desired-state.ts'
 import { closedReason, watchDesired } from '../auth/authz/desired-watch.ts'
 import type { ClusterConditionsOptions } from '../controllers/cluster-conditions.ts'
@@ -16,11 +17,13 @@ type Wanted = Pick<
   'clusters' | 'clusterUid' | 'clusterRolesOf' | 'flowsTo' | 'desiredItems' | 'watchDesired'
 >
 
+/** A ProjectSecret with its data. */
+type Open = (ref: Ref) => Resource | undefined
+
 type Options = {
   readonly state: () => DesiredState
   readonly teamNamed: (name: string) => TeamRecord | undefined
-  /** A ProjectSecret with its data. */
-  readonly open: (ref: Ref) => Resource | undefined
+  readonly open: Open
   readonly failed: (what: string, error: unknown) => void
 }
 
@@ -59,14 +62,16 @@ type Teams = { all(): Iterable<TeamRecord>; get(name: string): TeamRecord | unde
 export const clusterReports = (
   state: DesiredState,
   teams: Teams,
+  open: Open,
 ): Pick<ApiServer, 'clusterConditions' | 'clusterStates'> => ({
-  clusterConditions: conditionDependencies(state, teams),
+  clusterConditions: conditionDependencies(state, teams, open),
   clusterStates: state.clusters.states,
 })
 
 const conditionDependencies = (
   state: DesiredState,
   teams: Teams,
+  open: Open,
 ): Pick<ClusterConditionsOptions, 'desired' | 'teamNames' | 'teamAt'> => ({
   desired: {
     ready: state.ready,
@@ -76,7 +81,7 @@ const conditionDependencies = (
     },
     deliveryOf: slot => {
       const secret = state.secretAt(slot)
-      return secret ? state.deliveryOf(secret) : []
+      return secret ? state.deliveryOf(secret, dataWith(open)) : []
     },
     followSecrets: state.followSecrets,
   },
@@ -94,6 +99,21 @@ const conditionDependencies = (
     return { uid, clusters, missing, changedAt: state.teamChangedAt(name) }
   },
 })
+
+/** Stored data that cannot be decrypted is reported elsewhere. */
+const dataWith =
+  (open: Open): DataOf =>
+  ({ ref, uid, generation }) => {
+    try {
+      const { metadata, spec } = open(ref) ?? {}
+      return metadata?.uid === uid && metadata.generation === generation
+        ? ((spec?.['data'] ?? {}) as object)
+        : undefined
+    } catch (error) {
+      if (isUndecryptable(error)) return undefined
+      throw error
+    }
+  }
 
 /** Also roles of named clusters that do not exist yet. */
 function rolesOf(team: TeamRecord | undefined, all: readonly SelectableCluster[]) {

@@ -23,6 +23,7 @@ export const create = defineCommand({
       command: 'platform create -f - --dry-run=server',
     },
   ],
+  runsToEnd: true,
   flags: {
     ...contextFlag,
     ...namespaceFlag,

@@ -17,6 +17,7 @@ export const remove = defineCommand({
     { what: 'Ask for confirmation first', command: 'platform delete team web' },
     { what: 'In a script', command: 'platform delete accesskey ci old-ci --yes' },
   ],
+  runsToEnd: true,
   flags: { ...contextFlag, ...namespaceFlag, ...projectFlag, ...dryRunFlag, ...yesFlag },
   positionals: [
     { name: 'KIND', what: 'such as team, secret, accesskey; or KIND/NAME, such as team/web' },

@@ -31,6 +31,7 @@ export async function runCommand(commands: readonly Row[], args: readonly string
     checkSubcommand(commands, command, given)
     const rest = [...leading, ...given.slice(command.words.length)]
     const parsed = command.ownFlags ? { flags: {}, words: [], args: rest } : readFlags(command, rest, io.env)
+    if (command.runsToEnd) io.runToEnd()
     return await command.run(parsed, io)
   } catch (error) {
     for (const line of linesOf(error)) io.err(`platform: ${plainLines(line)}\n`)

@@ -6,5 +6,7 @@ import { commands } from './commands.ts'
 
 const code = await runCommand(commands, process.argv.slice(2), io)
 await printed()
+// Failed output has set the exit code.
+if (code) process.exitCode = code
 // Exits even if a failed command left a store or a watch open.
-process.exit(code)
+process.exit()

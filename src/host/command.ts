@@ -25,6 +25,8 @@ export type Io = {
   /** The keychain of the desktop; undefined if there is none. */
   readonly keychain: () => Promise<Keychain | undefined>
   readonly start: Start
+  /** From now on, failed output does not end the program. */
+  readonly runToEnd: () => void
   /** The command line that starts this program, for configuration files of other programs. */
   readonly program: readonly string[]
 }
@@ -89,6 +91,8 @@ export type Command<F extends Flags = Flags> = {
   readonly ownFlags?: boolean
   /** The action that needs confirmation, such as 'deletes anything'. The command then has --yes and calls `confirm`. See docs/CLI.md. */
   readonly asksBefore?: string
+  /** Makes several changes and reports each, so it finishes even if its output cannot be written. Other commands end at once. */
+  readonly runsToEnd?: boolean
   /** Not listed in help and docs. */
   readonly hidden?: boolean
   /** Returns the exit code. */

@@ -10,16 +10,18 @@ import { forTerminal, plainLines } from './sanitize.ts'
 import { start } from './spawn.ts'
 
 const { stdin, stdout, stderr, env } = process
+let runsToEnd = false
 /** A closed pipe is not an error: the reader has seen enough. A full disk is. */
 for (const stream of [stdout, stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
+    const isNew = error.code !== 'EPIPE' && process.exitCode === undefined
+    if (isNew) process.exitCode = 1
     const why = error.code === 'ENOSPC' ? 'no space left on device' : error.message
-    if (stream === stdout) stderr.write(`platform: cannot write to standard output: ${why}\n`)
-    process.exit(1)
+    if (isNew && stream === stdout) stderr.write(`platform: cannot write to standard output: ${why}\n`)
+    if (!runsToEnd) process.exit()
   })
 
-/** Resolves when all output is written. A failed write ends the program first. */
+/** Resolves when all output is written or has failed. */
 export const printed = async () => {
   // Streams emit a failed write as an event after this callback.
   for (const stream of [stdout, stderr]) await new Promise(resolve => stream.write('', () => setImmediate(resolve)))
@@ -49,6 +51,9 @@ export const io: Io = {
   files: openFiles(env, err),
   keychain: async () => (await import('./keychain.ts')).openKeychain(env),
   start,
+  runToEnd: () => {
+    runsToEnd = true
+  },
   program: [process.execPath, join(import.meta.dirname, '../../bin/platform.js')],
 }
 

@@ -73,6 +73,16 @@ export function checkDeliveries(entries: readonly Delivery[] = []): FieldError[]
   return errors
 }
 
+const maxShown = 5
+
+/** The keys that a delivery names and the data lacks, as text; undefined: none. */
+export function missingKeys(keys: readonly string[], data: object): string | undefined {
+  const missing = keys.filter(key => !Object.hasOwn(data, key))
+  if (missing.length === 0) return undefined
+  const others = missing.length > maxShown ? ` and ${missing.length - maxShown} more` : ''
+  return `the secret has no ${missing.length === 1 ? 'key' : 'keys'} ${missing.slice(0, maxShown).join(', ')}${others}`
+}
+
 /** The most Secrets of one ProjectSecret in one cluster. */
 export const maxTargets = 500
 

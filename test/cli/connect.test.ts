@@ -27,6 +27,7 @@ const agentKeysOf = async (name: string) =>
   ((await must(server.request('GET', keys))).items as Resource[]).filter(({ spec }) =>
     String(spec?.['subject'] ?? '').startsWith(`platform:cluster:${name}:`),
   )
+const rolesOf = (namespace: string) => ['Role', 'RoleBinding'].map(kind => `${kind}/${namespace}/platform-agent-pruned`)
 const ofServer = async () => {
   const bindings = await must(server.request('GET', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'))
   return [
@@ -160,6 +161,78 @@ test('--apply and disconnect leave nothing behind; a second --apply changes noth
   assert.equal((await server.request('GET', `${clusters}/dev`)).status, 404)
   assert.match(await home.fails(3, disconnect('dev', ...kubeFlags)), /cluster dev is not connected/)
   await kube.resources.delete(Secret, { namespace: 'shop', name: 'theirs' })
+})
+
+test('--apply removes what an earlier run applied and nobody wants any more', async () => {
+  for (const name of ['jobs', 'old']) await kube.resources.create(KubeNamespace, '', { metadata: { name } })
+  const before = await kube.objects()
+  await home.ok(applied('pruned', '--project', 'shop=shop,jobs,old', '--namespace', 'agent'))
+  const { uid } = (await must(server.request('GET', `${clusters}/pruned`))).metadata
+  const labels = { 'platform.sh/managed-by': 'agent', 'platform.sh/cluster-uid': uid }
+  for (const namespace of ['shop', 'jobs'])
+    await kube.resources.create(Secret, namespace, { metadata: { name: 'registry', labels }, data: {} })
+  const record = { namespace: 'agent', name: `platform-agent-${uid}` }
+  const recorded = { metadata: { name: record.name, labels }, data: { namespaces: 'jobs\nshop' } }
+  await kube.resources.create(ConfigMap, 'agent', recorded)
+  // Of others: without a label of the agent, or with another name or cluster.
+  const names = { 'app.kubernetes.io/name': 'platform-agent', 'platform.sh/cluster': 'pruned' }
+  const foreign = [
+    { name: 'platform-agent-pruned', namespace: 'default', labels: { 'platform.sh/cluster': 'pruned' } },
+    { name: 'theirs', namespace: 'jobs', labels: names },
+    { name: 'platform-agent-other', namespace: 'jobs', labels: { ...names, 'platform.sh/cluster': 'other' } },
+  ]
+  for (const metadata of foreign) await kube.resources.create(Role, metadata.namespace, { metadata, rules: [] })
+  const theirs = { name: 'theirs', labels: { 'platform.sh/cluster-uid': uid } }
+  await kube.resources.create(Secret, 'jobs', { metadata: theirs, data: {} })
+
+  const flags = ['--project', 'shop=shop', '--namespace', 'agent']
+  const printed = await home.run(connect('pruned', ...flags))
+  const [, labelSelector, fieldSelector] =
+    /kubectl delete rolebindings,roles -A -l (\S+) --field-selector (\S+)\n/.exec(printed.stderr) ?? []
+  assert.ok(labelSelector && fieldSelector, printed.stderr)
+  const selected = await kube.resources.list(Role, { labelSelector, fieldSelector })
+  assert.deepEqual(selected.items.map(({ ref }) => `${ref.namespace}/${ref.name}`).sort(), [
+    'jobs/platform-agent-pruned',
+    'old/platform-agent-pruned',
+  ])
+  const all = await kube.objects()
+  const dry = await home.ok(applied('pruned', ...flags, '--dry-run=server'))
+  assert.match(dry, /^role\/platform-agent-pruned in namespace jobs deleted \(dry run\)$/m)
+  assert.deepEqual(await kube.objects(), all)
+  const deleted = (await home.ok(applied('pruned', ...flags))).split('\n').filter(line => line.endsWith(' deleted'))
+  assert.deepEqual(deleted, [
+    'secret/registry in namespace jobs deleted',
+    'rolebinding/platform-agent-pruned in namespace jobs deleted',
+    'rolebinding/platform-agent-pruned in namespace old deleted',
+    'role/platform-agent-pruned in namespace jobs deleted',
+    'role/platform-agent-pruned in namespace old deleted',
+  ])
+  const gone = ['Secret/jobs/registry', ...['jobs', 'old'].flatMap(at => rolesOf(at))]
+  assert.deepEqual(
+    await kube.objects(),
+    all.filter(one => !gone.includes(one)),
+  )
+  const { data } = (await kube.resources.get(ConfigMap, record)).object as unknown as typeof recorded
+  assert.equal(data.namespaces, 'shop')
+  assert.doesNotMatch(await home.ok(applied('pruned', ...flags)), /deleted/)
+
+  await home.ok(disconnect('pruned', ...kubeFlags))
+  for (const { name, namespace } of foreign.slice(2)) await kube.resources.delete(Role, { namespace, name })
+  assert.deepEqual(await kube.objects(), before)
+  for (const name of ['jobs', 'old']) await kube.resources.delete(KubeNamespace, { namespace: '', name })
+})
+
+test('connect and disconnect finish even if nobody reads their output', async () => {
+  const before = await kube.objects()
+  const unread = async (args: readonly string[]) => {
+    const { stderr } = await home.exec(args, { within: '{ "$@"; echo "exit code $?" >&2; } | true' })
+    assert.match(stderr, /^exit code 0$/m)
+  }
+  await unread(applied('unread'))
+  assert.ok((await kube.objects()).includes('Deployment/platform-agent/platform-agent'))
+  await unread(disconnect('unread', ...kubeFlags))
+  assert.deepEqual(await kube.objects(), before)
+  assert.equal((await server.request('GET', `${clusters}/unread`)).status, 404)
 })
 
 test('a dry run changes nothing on either side', async () => {

@@ -150,6 +150,20 @@ test('failed output is an error: a full disk is reported, a closed pipe is not',
   assert.deepEqual([code, stderr], [0, ''])
 })
 
+test('commands that make several changes finish even if their output fails', async () => {
+  await home.signIn(server)
+  const names = ['unread-1', 'unread-2']
+  const stdin = names.map(name => `apiVersion: management.platform.sh/v1\nkind: Team\nmetadata: {name: ${name}}\n`)
+  const unread = '{ "$@"; echo "exit code $?" >&2; } | true'
+  const created = await home.exec('create -f -', { stdin: stdin.join('---\n'), within: unread })
+  assert.equal(created.stderr, 'exit code 0\n')
+  await home.ok(['get', 'team', ...names])
+  const deleted = await home.exec(['delete', 'team', ...names, '--yes'], { within: '"$@" > /dev/full' })
+  const { code, stderr } = deleted
+  assert.deepEqual([code, stderr], [1, 'platform: cannot write to standard output: no space left on device\n'])
+  for (const name of names) await home.fails(3, ['get', 'team', name])
+})
+
 test('https at the port of http, and http at the port of https, are reported', async () => {
   const https = server.http.replace('http:', 'https:')
   const http = server.https.replace('https:', 'http:')

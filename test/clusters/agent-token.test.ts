@@ -9,6 +9,7 @@ import { parse } from 'yaml'
 import { readAuthConfig } from '../../src/apiserver/sign-in.ts'
 import { UsageError } from '../../src/host/command.ts'
 import { keys, must, ours, refused, soon } from '../access/people.ts'
+import { exchange } from '../sign-in/exchange.ts'
 import { entryOf, openSignIn, type SignInStage } from '../sign-in/sign-in-stage.ts'
 import { startIssuer, type TestIssuer } from '../sign-in/test-issuer.ts'
 import { openAgentCluster } from '../support/agent-cluster.ts'
@@ -62,6 +63,14 @@ describe('an agent with a token of its service account', () => {
       assert.equal((await stage.ask(token, 'GET', path)).status, (await stage.ask(key, 'GET', path)).status, path)
     await refused(stage.ask(token, 'POST', keys, { spec: { subject: username } }), 403)
     await refused(stage.ask(token, 'POST', `${ours}/directclusterendpointtokens`, { spec: {} }), 403)
+  })
+
+  test('gets no access key for its token, which would be one of another user without the scope of an agent', async () => {
+    const { status, body } = await exchange(stage.server, await issuer.sign({ sub }))
+    assert.deepEqual([status, body.error], [400, 'invalid_request'])
+    assert.match(body.error_description, /an agent .* send the token itself/)
+    const other = await issuer.sign({ sub: 'system:serviceaccount:shop:web' })
+    assert.equal((await exchange(stage.server, other)).status, 200)
   })
 
   test('other service accounts of the cluster are not the agent', async () => {

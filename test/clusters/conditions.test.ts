@@ -124,6 +124,39 @@ describe('conditions of connected clusters', () => {
     assert.match(metadata.annotations['platform.sh/cluster-uids'], /"missing"/)
   })
 
+  test('a secret without a key that a delivery names is delivered without it, and says so', async () => {
+    const path = `${projectSecrets('shop')}/keyless`
+    const clusters = { names: ['prod'] }
+    const deliver = [
+      { clusters, keys: ['a', 'token', 'user'] },
+      { clusters, name: 'all' },
+    ]
+    const sent = { metadata: { name: 'keyless' }, spec: { data: { a: 'MQ==', b: 'Mg==' }, deliver } }
+    const warning = async (answer: ReturnType<Person['ask']>) => (await answer).headers['warning']
+    assert.equal(
+      await warning(admin.ask('POST', projectSecrets('shop'), sent)),
+      '299 - "spec.deliver[0].keys: the secret has no keys token, user; only the others are delivered"',
+    )
+    await report()
+    const message = await until(path, 'Delivered', 'False', 'KeysNotFound')
+    assert.equal(message, 'prod: shop/keyless: the secret has no keys token, user')
+    const items = await agent.initial()
+    assert.deepEqual(items['secret/shop/keyless'].secret.data, { a: 'MQ==' })
+    assert.deepEqual(items['secret/shop/all'].secret.data, { a: 'MQ==', b: 'Mg==' })
+    const patch = (spec: object) => admin.ask('PATCH', path, { spec }, merge)
+    assert.match(
+      (await warning(patch({ data: { token: 'Mw==' } }))) ?? '',
+      /has no key user; only the others are delivered/,
+    )
+    await soon('the condition follows the data', async () =>
+      /: the secret has no key user$/.test((await condition(path, 'Delivered'))?.message ?? ''),
+    )
+    assert.equal(await warning(patch({ data: { user: 'NA==' } })), undefined)
+    await report()
+    await until(path, 'Delivered', 'True', 'Delivered')
+    await must(admin.ask('DELETE', path))
+  })
+
   test('objects that name a deleted cluster say so, also if the name exists again', async () => {
     const clusterRoles = [{ name: 'view', clusters: { names: ['gone'] } }]
     const deliver = [{ clusters: { names: ['gone'] } }]

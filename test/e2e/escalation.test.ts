@@ -20,9 +20,9 @@ import { type KindInfo, kinds, type Obj, tokens, type Words } from '../prove/esc
 import { openProver, type Prover } from '../prove/escalation/prover.ts'
 import { runEscalation } from '../prove/escalation/run.ts'
 import { openChance } from '../prove/escalation/seeded-choices.ts'
-import { signIn } from '../prove/escalation/sign-in-steps.ts'
+import { giveAgentToken, nameAgent, signIn } from '../prove/escalation/sign-in-steps.ts'
 import { type Before, families, type Outcome, type Step } from '../prove/escalation/step.ts'
-import { noBits } from '../prove/escalation/universe.ts'
+import { noAgent, noBits } from '../prove/escalation/universe.ts'
 import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 
 // Always the same: `npm run prove` takes other seeds, and a change is not refused for what it did not touch.
@@ -324,6 +324,29 @@ describe('a check fails when', () => {
       step: at(kinds.Cluster, '', 'c0'),
       tamper: write(Cluster, { namespace: '', name: 'c0' }, { gateway: { url: 'https://eve.test' } }),
     })
+  })
+
+  test('a token of an agent reads from another cluster than its own, or does not read everything of its own', async () => {
+    const { server, signIns, model } = prover
+    await make(kinds.Cluster, '', 'c1', { spec: {} })
+    const first = <T>(list: readonly T[]) => list[0] as T
+    const chance = { ...openChance('agent'), is: () => true, pick: first, any: first }
+    const stage = { prover, chance, prepared: new Set(['clusters']) } as unknown as Stage
+    for (const next of [nameAgent, giveAgentToken]) {
+      const step = next(stage)
+      assert.ok(step)
+      await prover.signIn(step)
+    }
+    const { agent } = signIns
+    assert.equal(agent.uid, model.get(kinds.Cluster, '', 'c0')?.uid)
+    signIns.agent = { cluster: 'c1', uid: model.get(kinds.Cluster, '', 'c1')?.uid ?? '' }
+    await assert.rejects(checkDesired(prover, false), isBroken('delivery'))
+    signIns.agent = agent
+    await checkDesired(prover, false)
+    server.nameAgent(noAgent)
+    await assert.rejects(checkDesired(prover, false), isBroken('delivery'))
+    server.nameAgent(agent)
+    await checkDesired(prover, false)
   })
 
   test('a scoped key shares an object', async () => {

@@ -191,6 +191,31 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'D68: keys of agents work for the next cluster of the name': [
     edit('auth/authn/cluster-index.ts', 'isAgentSubject(subject) && !agents.has(subject)', 'false'),
   ],
+  'D68: a token of an agent outlives its cluster': [
+    edit('auth/authn/authenticate.ts', 'clusters.problemOf({ subject: username })', 'undefined'),
+  ],
+  'D68: a token of an agent works for the next cluster of the name': [
+    edit(
+      'auth/authn/authenticate.ts',
+      'clusters.problemOf({ subject: username })',
+      "clusters.get(username.split(':')[2] ?? '') ? undefined : clusters.problemOf({ subject: username })",
+    ),
+    edit(
+      'kinds/cluster.ts',
+      'if (who.username !== agentSubject({ name, uid })) return []',
+      "if (!who.username.startsWith('platform:cluster:' + name + ':')) return []",
+    ),
+  ],
+  'D68: every service account of a cluster is its agent': [
+    edit(
+      'auth/jwt/agent-identity.ts',
+      'return sub === ',
+      "return String(sub).startsWith('system:serviceaccount:') || sub === ",
+    ),
+  ],
+  'D68: exchange the token of an agent': [
+    edit('auth/jwt/exchange.ts', 'if (isAgentSubject(caller.username))', 'if (false)'),
+  ],
   'E11: drop fields that nobody knows': [
     edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),
   ],

@@ -6,12 +6,13 @@ import { join } from 'node:path'
 import type { Kind } from '../../src/api/kind.ts'
 import { prefix } from '../../src/api/paths.ts'
 import type { Resources } from '../../src/api/resources.ts'
-import { agentKinds, manifestKinds } from '../../src/cli/clusters/kube-kinds.ts'
+import { agentKinds, KubeNamespace, manifestKinds } from '../../src/cli/clusters/kube-kinds.ts'
 import { Lease } from '../../src/vcluster/sync/kinds.ts'
 import { buildApiServer, openFront } from './in-process.ts'
 import { kubeconfigOf } from './kubeconfig.ts'
 
-const connectableKinds: readonly Kind[] = [...new Set([...manifestKinds, ...agentKinds])]
+const connectableKinds: readonly Kind[] = [...new Set([...manifestKinds, ...agentKinds, Lease])]
+const namespaces = ['default', 'shop']
 
 export type KubeRequest = {
   readonly verb: string
@@ -28,15 +29,16 @@ export type ConnectableCluster = {
   readonly resources: Resources
   /** The requests over HTTP so far. */
   readonly requests: KubeRequest[]
-  /** Every object, as kind/namespace/name. Without Leases, which a real cluster deletes with their namespace. */
+  /** Every object, as kind/namespace/name. */
   objects(): Promise<string[]>
   close(): Promise<void>
 }
 
 export async function openConnectable(directory: string, file = 'kube.config'): Promise<ConnectableCluster> {
   const clock = { now: Date.now, forward: () => {} }
-  const apiServer = await buildApiServer({ onlyKinds: [...connectableKinds, Lease], clock })
-  const resources = apiServer.internalClient
+  const apiServer = await buildApiServer({ onlyKinds: connectableKinds, clock })
+  const resources = withNamespaces(apiServer.internalClient)
+  for (const name of namespaces) await resources.create(KubeNamespace, '', { metadata: { name } })
   const requests: KubeRequest[] = []
   const front = await openFront({ ...apiServer, as: () => recording(resources, requests) as never })
   const server = `${front.url}${prefix}`
@@ -57,6 +59,30 @@ export async function openConnectable(directory: string, file = 'kube.config'): 
     async close() {
       await front.close()
       await apiServer.close()
+    },
+  }
+}
+
+/** As in Kubernetes, nothing is created outside an existing namespace, and a deleted one takes everything in it along. */
+function withNamespaces(all: Resources): Resources {
+  const check = async ({ namespaced }: Kind, namespace: string) => {
+    if (namespaced) await all.get(KubeNamespace, { namespace: '', name: namespace })
+  }
+  return {
+    ...all,
+    async create(kind, namespace, object, options) {
+      await check(kind, namespace)
+      return all.create(kind, namespace, object, options)
+    },
+    async patch(kind, ref, patch, options) {
+      await check(kind, ref.namespace)
+      return all.patch(kind, ref, patch, options)
+    },
+    async delete(kind, ref, options) {
+      const deleted = await all.delete(kind, ref, options)
+      if (kind === KubeNamespace && !options?.dryRun)
+        for (const one of connectableKinds) if (one.namespaced) await all.deleteCollection(one, { namespace: ref.name })
+      return deleted
     },
   }
 }

@@ -5,7 +5,7 @@ import type { ApiServer, OpenedSignIn, SignInParts } from '../../src/apiserver/a
 import { type Machines, openMachines } from '../../src/apiserver/machines.ts'
 import { cookieNameOf, openPages, openPeople, type People } from '../../src/apiserver/people.ts'
 import type { Settings } from '../../src/apiserver/settings.ts'
-import { openSignIn } from '../../src/apiserver/sign-in.ts'
+import { openSignIn, readAuthConfig } from '../../src/apiserver/sign-in.ts'
 import { openMetrics } from '../../src/serving/metrics.ts'
 import type { UnknownKeyLimiter } from '../../src/serving/unknown-key-limiter.ts'
 
@@ -38,6 +38,8 @@ export function openDirectSignIn(file: string, now: () => number) {
         },
       }
     },
+    /** Uses the issuers of another auth.yaml at once. */
+    useIssuersOf: (other: string) => machines?.tokens?.use(readAuthConfig(other, {}).issuers),
     /** The pages below /auth, and the name of the session cookie. */
     async start(apiServer: ApiServer, limits: { readonly guard: UnknownKeyLimiter; readonly settings: Settings }) {
       if (!people || !machines) throw new Error('the API server was not built with open()')

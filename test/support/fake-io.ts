@@ -38,6 +38,7 @@ export function fakeIo(files: { readonly [path: string]: string } = {}, over: Pa
     },
     keychain: async () => undefined,
     start: () => ({ ended: Promise.resolve(0), kill: () => {} }),
+    runToEnd: () => {},
     program: ['platform'],
     ...over,
     printed: () => out.join(''),

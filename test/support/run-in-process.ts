@@ -31,6 +31,7 @@ export async function runHere(args: readonly string[], { env, directory, stdin, 
     hasColour: false,
     files: openFiles(env, text => void err.push(text)),
     keychain: () => openKeychain(env),
+    runToEnd: () => {},
     start: (command, options) => {
       tell(command)
       const { out: ownOut, err: ownErr } = options.through ?? {}

@@ -1,7 +1,7 @@
 // Tells whether a project secret is sent to a cluster that it selects, and why not (D69).
 
 import { clusterUidsOf, selects } from '../../kinds/cluster-selection.ts'
-import { allowedNamespaces, deliveriesOf, maxTargets, targetsIn } from '../../kinds/delivery.ts'
+import { allowedNamespaces, deliveriesOf, maxTargets, missingKeys, targetsIn } from '../../kinds/delivery.ts'
 import type { ClusterRecord } from '../authn/cluster-index.ts'
 import type { DeliveredSecret, Item } from './desired-items.ts'
 
@@ -18,6 +18,9 @@ type State = {
   /** The item of the cluster with this name. */
   readonly itemAt: (id: string) => Item | undefined
 }
+
+/** The data of a secret; undefined: it cannot be decrypted, or has changed meanwhile. */
+export type DataOf = (secret: DeliveredSecret) => object | undefined
 
 type Named = { readonly name: string; readonly uid: string; readonly isTerminating: boolean }
 
@@ -71,6 +74,27 @@ export function deliveryIn(
   if (place) return refuse('PlaceTaken', `an older project secret is delivered to ${place}`, ids.length - taken.length)
   const denied = deniedNamespaces(secret, cluster)
   return denied.length ? refuse('NoNamespace', notGiven(denied), ids.length) : { cluster: name, secrets: ids.length }
+}
+
+/** Reports the Secrets that are sent to the cluster without a key that their delivery names. */
+export function incompleteIn(
+  secret: DeliveredSecret,
+  cluster: ClusterRecord,
+  { itemAt, dataOf }: Pick<State, 'itemAt'> & { readonly dataOf: DataOf },
+): ClusterDelivery[] {
+  const targets = targetsIn(secret.object, cluster).filter(({ keys, namespace, name }) => {
+    const item = keys && itemAt(`secret/${namespace}/${name}`)
+    return item && 'secret' in item && item.secret.uid === secret.uid
+  })
+  const data = targets.length ? dataOf(secret) : undefined
+  const found = targets.flatMap(({ namespace, name, keys = [] }) => {
+    const missing = data && missingKeys(keys, data)
+    return missing ? [`${namespace}/${name}: ${missing}`] : []
+  })
+  if (found.length === 0) return []
+  const others = found.length > maxShown ? `; and ${found.length - maxShown} more` : ''
+  const message = `${found.slice(0, maxShown).join('; ')}${others}`
+  return [{ cluster: cluster.name, secrets: found.length, reason: 'KeysNotFound', message }]
 }
 
 /** Namespaces that the secret names, and that the cluster does not give to its project. */

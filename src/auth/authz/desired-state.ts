@@ -13,7 +13,7 @@ import { mentions, startInformer } from '../../reconcile/informer.ts'
 import { type ClusterIndex, type ClusterRecord, openClusterIndex } from '../authn/cluster-index.ts'
 import type { TeamRecord } from '../authn/team-index.ts'
 import { openClusterItems } from './cluster-items.ts'
-import { type ClusterDelivery, deliveryIn, missingClusters } from './delivery-report.ts'
+import { type ClusterDelivery, type DataOf, deliveryIn, incompleteIn, missingClusters } from './delivery-report.ts'
 import { type DeliveredSecret, type Item, type Owner, readSecret, rolesIn } from './desired-items.ts'
 
 export type DesiredStateOptions = {
@@ -46,8 +46,8 @@ export interface DesiredState {
     readonly secrets: readonly { readonly key: string; readonly ref: Ref }[]
     readonly roles: readonly { readonly key: string; readonly role: string }[]
   }
-  /** Why a secret is not sent to the clusters that it selects, and to which it is. */
-  deliveryOf(secret: DeliveredSecret): readonly ClusterDelivery[]
+  /** Why a secret, or a part of it, is not sent to the clusters that it selects, and to which it is. */
+  deliveryOf(secret: DeliveredSecret, dataOf: DataOf): readonly ClusterDelivery[]
   /** `cluster`: its uid. Calls back with items that changed; undefined: the cluster or the version did. */
   follow(cluster: string, callback: (id: string | undefined) => void): () => void
   /** To be called after every change of a team. */
@@ -215,10 +215,11 @@ export function openDesiredState(options: DesiredStateOptions): DesiredState {
         rolesIn(team, cluster).map(role => ({ key: `${team.uid} ${role}`, role })),
       ),
     }),
-    deliveryOf: secret => [
+    deliveryOf: (secret, dataOf) => [
       ...[...clusters.all()].flatMap(cluster => {
-        const found = deliveryIn(secret, cluster, { mayDeliver, itemAt: id => items.of(cluster.uid).get(id) })
-        return found ? [found] : []
+        const itemAt = (id: string) => items.of(cluster.uid).get(id)
+        const found = deliveryIn(secret, cluster, { mayDeliver, itemAt })
+        return found ? [found, ...incompleteIn(secret, cluster, { itemAt, dataOf })] : []
       }),
       ...missingClusters(
         deliveriesOf(secret.object).flatMap(one => one.clusters?.names ?? []),

@@ -2,9 +2,10 @@
 
 import { hash } from 'node:crypto'
 import type { Caller } from '../../api/caller.ts'
-import { ApiError, unauthorized } from '../../api/errors.ts'
+import { ApiError, badRequest, unauthorized } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
+import { isAgentSubject } from '../../kinds/cluster-desired.ts'
 import { machineAnnotation, machineKeyKeptFor } from '../../kinds/machine-key.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import type { LoginStates } from '../sessions/login-states.ts'
@@ -20,7 +21,7 @@ export type ExchangedKey = {
   readonly ttl: number
 }
 
-/** `caller`: of a token that was just authenticated. Throws 401 if it ended, 400 if it was exchanged already, 429. */
+/** `caller`: of a token that was just authenticated. Throws 401 if it ended, 400 if it was exchanged already or belongs to an agent, 429. */
 export type ExchangeToken = (caller: Caller) => Promise<ExchangedKey>
 
 export type ExchangeOptions = {
@@ -39,6 +40,9 @@ const maxUsed = 20_000
 
 export function openExchange({ tokens, states, resources, now, maxKeyTTL }: ExchangeOptions): ExchangeToken {
   return async caller => {
+    // The key would belong to the user of the claims, and lack the scope of the agent.
+    if (isAgentSubject(caller.username))
+      throw badRequest('an agent of a cluster gets no access key for its token: send the token itself')
     const token = tokens.tokenOf(caller)
     const ttl = token ? Math.min(longest, maxKeyTTL || longest, Math.floor((token.expires - now()) / 1000)) : 0
     // A key with ttl 0 would never expire.

@@ -14,6 +14,7 @@ import { ensureCluster } from './cluster-object.ts'
 import { connectFlags, wantedCluster } from './connect-flags.ts'
 import { applyAll, checkNamespace, openKube } from './kube-cluster.ts'
 import { keySecretName, manifestsOf } from './manifests.ts'
+import { prune, pruneText } from './prune.ts'
 import { authEntryText } from './service-account.ts'
 
 export const connectCluster = defineCommand({
@@ -30,6 +31,7 @@ export const connectCluster = defineCommand({
     },
     { what: 'Review the manifests first', command: 'platform connect cluster prod > agent.yaml' },
   ],
+  runsToEnd: true,
   flags: connectFlags,
   positionals: [{ name: 'NAME', what: 'name of the cluster, in paths and scopes' }],
   run: async ({ flags, words: [name = ''] }, io) => {
@@ -52,25 +54,33 @@ export const connectCluster = defineCommand({
       const tokens = flags['service-account-issuer']
       const key = tokens ? undefined : await ensureAgentKey(session, agent, { rotate: flags['rotate-key'], dryRun })
       if (key) report(`accesskey/${key.name} ${key.done}`)
+      const secretNamespaces = secretNamespacesOf(cluster, flags.namespace)
+      const usesServiceAccount = tokens !== undefined
       const manifests = manifestsOf({
         cluster: name,
         namespace: flags.namespace,
         image: flags.image,
         bindableRoles: [...new Set(flags['bindable-role'])],
-        secretNamespaces: secretNamespacesOf(cluster, flags.namespace),
+        secretNamespaces,
         issuer,
         server: session.server,
         ca: session.ca,
         key: !key || key.isKept ? undefined : (key.secret ?? '(created without --dry-run)'),
-        usesServiceAccount: tokens !== undefined,
+        usesServiceAccount,
         gatewayUrl: cluster.spec?.gateway?.url,
         tlsSecret: flags['gateway-tls-secret'],
       })
       if (kube) {
         if (key) await checkKey(kube.resources, flags.namespace, key)
         const failures = await applyAll(kube.resources, manifests, { dryRun, report })
+        const pruned = { ...agent, namespace: flags.namespace, usesServiceAccount }
+        if (!failures.length) failures.push(...(await prune(kube.resources, pruned, { manifests, dryRun, report })))
         if (failures.length) throw new SeveralErrors(failures)
-      } else printManifests(io, manifests, { output: flags.output, key, context: flags.context })
+      } else {
+        const context = flags.context ? ` --context ${flags.context}` : ''
+        printManifests(io, manifests, { output: flags.output, key, context })
+        if (done !== 'created') io.err(pruneText(name, [flags.namespace, ...secretNamespaces], context))
+      }
       if (tokens) io.err(authEntryText({ ...agent, namespace: flags.namespace, issuer: tokens, audience: issuer }))
       giveHints(io, name, { session, cluster, flags })
       return 0
@@ -118,7 +128,7 @@ async function checkKey(resources: Session['resources'], namespace: string, { is
   }
 }
 
-type Printing = { readonly output: string; readonly key: AgentKey | undefined; readonly context: string | undefined }
+type Printing = { readonly output: string; readonly key: AgentKey | undefined; readonly context: string }
 
 function printManifests(io: Io, manifests: readonly JsonObject[], { output, key, context }: Printing): void {
   if (key?.secret !== undefined && io.isTerminal)
@@ -129,9 +139,7 @@ function printManifests(io: Io, manifests: readonly JsonObject[], { output, key,
       io.out('---\n')
       printJson(io, one, 'yaml')
     }
-  io.err(
-    `Apply them: kubectl${context ? ` --context ${context}` : ''} apply --server-side --field-manager platform -f FILE\n`,
-  )
+  io.err(`Apply them: kubectl${context} apply --server-side --field-manager platform -f FILE\n`)
   if (key?.isKept) io.err('The manifests do not contain the existing key of the agent. For a new one: --rotate-key\n')
 }
 

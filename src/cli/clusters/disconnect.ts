@@ -13,7 +13,7 @@ import { dryRunFlag, dryRunNote, isDryRun, yesFlag } from '../flags.ts'
 import { openSession, type Session } from '../session.ts'
 import { agentKeys } from './agent-key.ts'
 import { findCluster } from './cluster-object.ts'
-import { kubeFlags, openKube, type Remnant, remnantsOf, removeAll } from './kube-cluster.ts'
+import { type Applying, kubeFlags, openKube, type Remnant, remnantsOf, removeAll } from './kube-cluster.ts'
 import { clusterLabel, clusterUidLabel } from './manifests.ts'
 
 export const disconnectCluster = defineCommand({
@@ -24,6 +24,7 @@ export const disconnectCluster = defineCommand({
     { what: 'Remove everything', command: 'platform disconnect cluster prod --context prod-admin' },
     { what: 'The cluster does not exist any more', command: 'platform disconnect cluster prod --keep-cluster --yes' },
   ],
+  runsToEnd: true,
   flags: {
     ...kubeFlags,
     'keep-cluster': {
@@ -76,11 +77,9 @@ export const disconnectCluster = defineCommand({
   },
 })
 
-type Reporting = { readonly dryRun: boolean; readonly report: (line: string) => void }
-
 /** Deletes an object of this server. Returns the failure, if any. */
 const remover =
-  ({ resources }: Session, { dryRun, report }: Reporting) =>
+  ({ resources }: Session, { dryRun, report }: Applying) =>
   async (kind: Kind, name: string, word: string, mayBeGone = false): Promise<unknown[]> => {
     try {
       const answer = await resources.delete(kind, { namespace: '', name }, { dryRun })
@@ -139,7 +138,7 @@ async function release(resources: Session['resources'], kind: Kind, held: Resour
 async function removeLate(
   resources: Session['resources'],
   before: readonly Remnant[],
-  { name, uid, report }: Pick<Reporting, 'report'> & { readonly name: string; readonly uid: string | undefined },
+  { name, uid, report }: Pick<Applying, 'report'> & { readonly name: string; readonly uid: string | undefined },
 ): Promise<unknown[]> {
   const known = new Set(before.map(one => one.uid))
   const late = (await remnantsOf(resources, { name, uid })).filter(one => !known.has(one.uid))

@@ -66,11 +66,13 @@ export async function checkNamespace(resources: Resources, namespace: string, cl
   ])
 }
 
+export type Applying = { readonly dryRun: boolean; readonly report: (line: string) => void }
+
 /** Applies every manifest, and reports each result. Returns all failures. */
 export async function applyAll(
   resources: Resources,
   manifests: readonly JsonObject[],
-  { dryRun, report }: { readonly dryRun: boolean; readonly report: (line: string) => void },
+  { dryRun, report }: Applying,
 ): Promise<unknown[]> {
   const failures: unknown[] = []
   for (const body of manifests) {
@@ -127,7 +129,7 @@ export async function remnantsOf(
 export async function removeAll(
   resources: Resources,
   remnants: readonly Remnant[],
-  { dryRun, report }: { readonly dryRun: boolean; readonly report: (line: string) => void },
+  { dryRun, report }: Applying,
 ): Promise<unknown[]> {
   const failures: unknown[] = []
   for (const { kind, ref, uid } of remnants)

@@ -25,13 +25,16 @@ export type ManifestOptions = {
   readonly tlsSecret: string | undefined
 }
 
-/** On every object of the manifests. */
 export const clusterLabel = 'platform.sh/cluster'
 /** On every object that the agent creates: the uid of the Cluster. */
 export const clusterUidLabel = 'platform.sh/cluster-uid'
 
 export const agentName = 'platform-agent'
 export const keySecretName = 'platform-agent-key'
+/** Cluster-wide names contain the name of the cluster, because a cluster can be connected under two names. */
+export const wideName = (cluster: string) => `${agentName}-${cluster}`
+/** On every object of the manifests. */
+export const labelsOf = (cluster: string) => ({ [clusterLabel]: cluster, 'app.kubernetes.io/name': agentName })
 
 const rbac = 'rbac.authorization.k8s.io'
 const ports = { https: 8443, status: 8081 }
@@ -39,9 +42,7 @@ const write = ['get', 'list', 'watch', 'create', 'update', 'delete']
 
 export function manifestsOf(options: ManifestOptions): JsonObject[] {
   const { cluster, namespace, key } = options
-  const labels = { [clusterLabel]: cluster, 'app.kubernetes.io/name': agentName }
-  /** Cluster-wide names contain the name of the cluster, because a cluster can be connected under two names. */
-  const wide = `${agentName}-${cluster}`
+  const [labels, wide] = [labelsOf(cluster), wideName(cluster)]
   const subjects = [{ kind: 'ServiceAccount', name: agentName, namespace }]
   const object = (apiVersion: string, kind: string, metadata: JsonObject, rest: JsonObject): JsonObject => ({
     apiVersion,
@@ -77,7 +78,6 @@ export function manifestsOf(options: ManifestOptions): JsonObject[] {
 }
 
 const refTo = (kind: string, name: string) => ({ apiGroup: rbac, kind, name })
-const selectorOf = (cluster: string) => ({ 'app.kubernetes.io/name': agentName, [clusterLabel]: cluster })
 
 const impersonation = [
   { apiGroups: [''], resources: ['users', 'groups'], verbs: ['impersonate'] },
@@ -89,7 +89,7 @@ const impersonation = [
 ]
 
 const serviceOf = (cluster: string) => ({
-  selector: selectorOf(cluster),
+  selector: labelsOf(cluster),
   ports: [{ name: 'https', port: 443, targetPort: ports.https }],
 })
 
@@ -163,7 +163,7 @@ function deploymentOf(
   }
   return {
     replicas: 1,
-    selector: { matchLabels: selectorOf(cluster) },
+    selector: { matchLabels: labelsOf(cluster) },
     template: {
       metadata: { labels },
       spec: {

@@ -4,6 +4,7 @@ import { type Gift, hand, make, rule } from './build-objects.ts'
 import { agentKey, clusterRule, clusterSpec, courier, delivery, labelsOf, remoteRole } from './cluster-drafts.ts'
 import type { Stage } from './generator-context.ts'
 import { type KindInfo, kinds, ours, type Spec } from './objects.ts'
+import { giveAgentToken, nameAgent } from './sign-in-steps.ts'
 import { administrator, names } from './universe.ts'
 
 /** Writers of clusters, teams and secrets, with a few of the permissions that these writes ask for. */
@@ -40,6 +41,10 @@ export const clusterGift: Gift = {
       const isThere = prover.model.get(kinds.ProjectSecret, 'p-shop', name) !== undefined
       if (isThere) await write(stage, kinds.ProjectSecret, 'p-shop', name, spec)
       else await make(stage, kinds.ProjectSecret, 'p-shop', name, { spec: { ...spec, data: prover.canaries.make() } })
+    }
+    for (const next of [nameAgent, giveAgentToken]) {
+      const step = next(stage)
+      if (step) await prover.signIn(step)
     }
     for (const [index, cluster] of prover.model.of(kinds.Cluster).slice(0, 2).entries()) {
       if (index === 0) await hand(stage, `agent${index}`, agentKey(cluster))

@@ -5,9 +5,10 @@ import type { Principal } from './credentials.ts'
 import { type Flow, flowsOf, isLeaving, teamOf } from './flows.ts'
 import type { Known } from './model.ts'
 import { collectionOf, kinds, ours, teamGroup } from './objects.ts'
+import { agentOf } from './permissions.ts'
 import type { Prover } from './prover.ts'
 import type { Before, Outcome } from './step.ts'
-import { type Atom, hasBit, placeOf } from './universe.ts'
+import { type Atom, agentTokens, hasBit, placeOf } from './universe.ts'
 import { Violation } from './violation.ts'
 
 const onCluster = (part: Partial<Atom>): Partial<Atom> => ({ group: ours, resource: 'clusters', ...part })
@@ -161,6 +162,40 @@ export async function checkDesired(prover: Prover, isClock: boolean): Promise<vo
     }
     if (wrong !== undefined) throw new Violation('delivery', `cluster "${cluster.name}" gets ${wrong}`)
   }
+  await checkAgentTokens(prover, clusters)
+}
+
+/** A token of the agent's service account reads exactly what its own cluster gets, by uid. */
+async function checkAgentTokens(prover: Prover, clusters: readonly Known[]): Promise<void> {
+  const { signIns, credentials, server } = prover
+  for (const [token, { subject, expires }] of signIns.machines) {
+    if (subject !== agentTokens || expires < server.now()) continue
+    const agent = credentials.of(token)?.principal.username
+    for (const cluster of clusters) {
+      let wrong = await wrongReading(prover, cluster, { token, isOwn: agent === agentOf(cluster) })
+      for (let tries = 0; wrong !== undefined && tries < patience; tries++) {
+        await server.settle()
+        wrong = await wrongReading(prover, cluster, { token, isOwn: agent === agentOf(cluster) })
+      }
+      if (wrong === undefined) continue
+      const whose = `a token of "${agent ?? 'an agent whose cluster is gone'}"`
+      throw new Violation('delivery', `${whose} reads ${wrong} of cluster "${cluster.name}" (${cluster.uid})`)
+    }
+  }
+}
+
+type Reading = { readonly token: string; readonly isOwn: boolean }
+
+async function wrongReading(prover: Prover, cluster: Known, { token, isOwn }: Reading): Promise<string | undefined> {
+  const seen = await desiredOf(prover, cluster, token)
+  if (!isOwn) return seen.code < 300 ? 'the items' : undefined
+  const all = await desiredOf(prover, cluster, prover.server.adminKey)
+  return all.code === 200 && all.text !== seen.text ? 'other items than the administrator' : undefined
+}
+
+function desiredOf({ server }: Prover, { name }: Known, secret: string) {
+  const url = `${collectionOf(kinds.Cluster, '')}/${name}/desired`
+  return server.ask({ method: 'GET', url, headers: { authorization: `Bearer ${secret}` } })
 }
 
 const graceOf = ({ from, cluster }: Flow) => JSON.stringify([from.uid, from.object.spec?.owner, cluster])
@@ -179,9 +214,7 @@ function giveGraces(prover: Prover, isClock: boolean): void {
 /** The first item that must not be there, for the report. */
 async function wrongItem(prover: Prover, cluster: Known): Promise<string | undefined> {
   const { server, flows, graces } = prover
-  const url = `${collectionOf(kinds.Cluster, '')}/${cluster.name}/desired`
-  const headers = { authorization: `Bearer ${server.adminKey}` }
-  const { code, text } = await server.ask({ method: 'GET', url, headers })
+  const { code, text } = await desiredOf(prover, cluster, server.adminKey)
   // The cluster is disabled, or the administrator may not read it.
   if (code !== 200) return undefined
   const own = [...flows.values()].filter(({ uid }) => uid === cluster.uid)

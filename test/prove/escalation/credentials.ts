@@ -5,7 +5,7 @@ import { kinds, type Obj, ours, teamGroup } from './objects.ts'
 import { agentOf } from './permissions.ts'
 import { isReadableKeySpec, isReadablePatch, type ReadScope, readScope } from './scopes.ts'
 import { idle, leeway, type Machine, type SignIns } from './sign-ins.ts'
-import { machineScope } from './universe.ts'
+import { agentTokens, machineScope } from './universe.ts'
 
 /** The acting identity: a name, groups, and the teams among the groups. */
 export type Principal = {
@@ -73,6 +73,7 @@ const issuerGroup = (issuer: string) => `platform:issuer:${issuer}`
 const scopeOfIssuer = (issuer: Machine['issuer']): ReadScope => (issuer === 'ci' ? readScope(machineScope) : undefined)
 
 const agentPrefix = 'platform:cluster:'
+const agentScope = readScope({ roles: [{ role: 'agent' }] })
 
 type Life = { readonly keyUid: string; until: number }
 
@@ -87,9 +88,7 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
     scopes.has(key.uid) ? scopes.get(key.uid) : readScope(key.object.spec?.scope)
 
   /** The role agent of a scope covers the agent's own cluster (D68). */
-  function ownScope(key: Known): ReadScope {
-    const scope = scopeOf(key)
-    const { subject = '' } = key.object.spec ?? {}
+  function ownScope(scope: ReadScope, subject: string): ReadScope {
     if (!subject.startsWith(agentPrefix) || typeof scope !== 'object') return scope
     if (!scope.roles?.some(({ role }) => role === 'agent')) return scope
     const resourceNames = [subject.slice(agentPrefix.length).split(':')[0] ?? '']
@@ -108,18 +107,29 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
     return signIns.isSession(key) ? Math.min(end, Math.max(since, lastUse.get(uid) ?? 0) + idle) : end
   }
 
+  const hasCluster = (agent: string) => model.of(kinds.Cluster).some(one => agentOf(one) === agent)
+
   const isAlive = (key: Known): boolean => {
     const { metadata, spec = {} } = key.object
     if (metadata.deletionTimestamp || spec.disabled || signIns.isBlocked(key)) return false
-    if (spec.subject?.startsWith(agentPrefix)) return model.of(kinds.Cluster).some(one => agentOf(one) === spec.subject)
+    if (spec.subject?.startsWith(agentPrefix)) return hasCluster(spec.subject)
     if (!spec.team) return true
     const team = model.get(kinds.Team, '', spec.team)
     return team !== undefined && !team.object.metadata.deletionTimestamp && model.means(key, spec.team)
   }
 
+  /** The agent that a service account is according to auth.yaml. No claim chooses the cluster (D65, D68). */
+  const agentIn = ({ issuer, subject }: Machine): string | undefined =>
+    issuer === 'kube' && subject === agentTokens
+      ? `${agentPrefix}${signIns.agent.cluster}:${signIns.agent.uid}`
+      : undefined
+
   /** The server accepts the token for a few seconds after its end. */
-  const machineEnd = (machine: Machine): number | undefined =>
-    machine.expires + leeway > now() && !signIns.isDisabled(usernameOf(machine)) ? machine.expires : undefined
+  const machineEnd = (machine: Machine): number | undefined => {
+    const agent = agentIn(machine)
+    const isKnown = agent === undefined ? !signIns.isDisabled(usernameOf(machine)) : hasCluster(agent)
+    return machine.expires + leeway > now() && isKnown ? machine.expires : undefined
+  }
 
   function endOf(secret: string): number | undefined {
     const machine = signIns.machines.get(secret)
@@ -158,19 +168,23 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
     return withTeams(user, groups)
   }
 
-  const tokenOf = (machine: Machine, end: number): Credential => ({
-    key: undefined,
-    what: `a token of issuer "${machine.issuer}"`,
-    principal: userWith(
-      usernameOf(machine),
-      new Set(['system:authenticated', issuerGroup(machine.issuer), ...groupsIn(machine)]),
-    ),
-    scope: scopeOfIssuer(machine.issuer),
-    end,
-    newKeysEnd: Number.NEGATIVE_INFINITY,
-    login: undefined,
-    isMachine: true,
-  })
+  function tokenOf(machine: Machine, end: number): Credential {
+    const agent = agentIn(machine)
+    const groups = ['system:authenticated', issuerGroup(machine.issuer), ...groupsIn(machine)]
+    return {
+      key: undefined,
+      what: `a token of issuer "${machine.issuer}"`,
+      principal:
+        agent === undefined
+          ? userWith(usernameOf(machine), new Set(groups))
+          : withTeams(agent, new Set(['system:authenticated', 'platform:agents'])),
+      scope: agent === undefined ? scopeOfIssuer(machine.issuer) : ownScope(agentScope, agent),
+      end,
+      newKeysEnd: Number.NEGATIVE_INFINITY,
+      login: undefined,
+      isMachine: true,
+    }
+  }
 
   return {
     secrets,
@@ -190,7 +204,7 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
         key,
         what: `key "${key.name}"`,
         principal: principalOf(key),
-        scope: issuer ? scopeOfIssuer(issuer) : ownScope(key),
+        scope: issuer ? scopeOfIssuer(issuer) : ownScope(scopeOf(key), key.object.spec?.subject ?? ''),
         end: login === undefined ? end : Math.min(end, signIns.endOf(login)),
         newKeysEnd: signIns.isSession(key) ? Number.POSITIVE_INFINITY : end,
         login,

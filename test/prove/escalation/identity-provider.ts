@@ -21,8 +21,8 @@ export type Grant = {
 }
 
 export type IdentityProvider = {
-  /** The issuers: of people, and of machines with and without a scope. */
-  readonly urls: { readonly corp: string; readonly ci: string; readonly bot: string }
+  /** The issuers: of people, of machines with and without a scope, and of service accounts of a cluster. */
+  readonly urls: { readonly corp: string; readonly ci: string; readonly bot: string; readonly kube: string }
   readonly accounts: { [subject: string]: Account }
   /** False: it answers 503. */
   isUp: boolean
@@ -82,7 +82,7 @@ export async function startIdentityProvider(now: () => number): Promise<Identity
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
   const provider: IdentityProvider = {
-    urls: { corp: `${base}/corp`, ci: `${base}/ci`, bot: `${base}/bot` },
+    urls: { corp: `${base}/corp`, ci: `${base}/ci`, bot: `${base}/bot`, kube: `${base}/kube` },
     accounts: {},
     isUp: true,
     isBusy: () => unused + active > 0,

@@ -12,7 +12,7 @@ import { type HttpAnswer, type HttpRequest, send } from '../../support/direct-ht
 import { openDirectServer } from '../../support/direct-server.ts'
 import { openDirectSignIn } from '../../support/direct-sign-in.ts'
 import { audience, clientID, type IdentityProvider, startIdentityProvider } from './identity-provider.ts'
-import { machineScope } from './universe.ts'
+import { type AgentEntry, agentAccount, machineScope, noAgent } from './universe.ts'
 
 export type EscalationServer = {
   readonly apiServer: ApiServer
@@ -25,6 +25,8 @@ export type EscalationServer = {
   readonly requiresUsers: boolean
   now(): number
   ask(request: HttpRequest): Promise<HttpAnswer>
+  /** Changes the Cluster that auth.yaml names for the tokens of service accounts. */
+  nameAgent(agent: AgentEntry): void
   /** Lets the server verify a token of an issuer. */
   prepare(token: string): Promise<void>
   /** The server's current decision for the holder of a secret; undefined: the secret does not authenticate. */
@@ -49,7 +51,7 @@ export async function openEscalationServer(requiresUsers = false): Promise<Escal
   const provider = await startIdentityProvider(now)
   const directory = mkdtempSync(join(tmpdir(), 'platform-escalation-'))
   const file = join(directory, 'auth.yaml')
-  writeFileSync(file, JSON.stringify(authConfigOf(provider)))
+  writeFileSync(file, JSON.stringify(authConfigOf(provider, noAgent)))
   // Opened with real timers, because it looks at the file every second.
   const auth = openDirectSignIn(file, now)
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
@@ -111,6 +113,12 @@ export async function openEscalationServer(requiresUsers = false): Promise<Escal
         throw new Error(`the server failed: ${request.method} ${request.url}`, { cause: broken })
       return answer
     },
+    nameAgent(agent) {
+      // Another file, because the server would read a change of its own again at any time.
+      const other = join(directory, 'changed.yaml')
+      writeFileSync(other, JSON.stringify(authConfigOf(provider, agent)))
+      auth.useIssuersOf(other)
+    },
     prepare: async token => apiServer.prepare(`Bearer ${token}`),
     decide(secret) {
       try {
@@ -146,13 +154,19 @@ export async function openEscalationServer(requiresUsers = false): Promise<Escal
 
 const mappings = { username: { claim: 'sub' }, groups: { claim: 'groups' } }
 
-/** One provider of people, and two issuers of machines: one with a scope. */
-const authConfigOf = ({ urls }: IdentityProvider) => ({
+/** One provider of people, two issuers of machines, one of them with a scope, and the issuer of a cluster. */
+const authConfigOf = ({ urls }: IdentityProvider, agent: AgentEntry) => ({
   apiVersion: 'config.platform.sh/v1',
   kind: 'AuthConfig',
   login: [{ name: 'corp', issuer: { url: urls.corp }, clientID, claimMappings: mappings }],
   jwt: [
     { name: 'ci', issuer: { url: urls.ci, audiences: [audience] }, claimMappings: mappings, scope: machineScope },
     { name: 'bot', issuer: { url: urls.bot, audiences: [audience] }, claimMappings: mappings },
+    {
+      name: 'kube',
+      issuer: { url: urls.kube, audiences: [audience] },
+      claimMappings: mappings,
+      agent: { ...agent, ...agentAccount },
+    },
   ],
 })

@@ -1,13 +1,14 @@
 // Steps of sign-in: people sign in and out, the provider changes their groups, and machines get tokens and exchange them.
 
 import { type HttpRequest, valuesOf } from '../../support/direct-http.ts'
+import { isInPool } from './actor.ts'
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { kinds } from './objects.ts'
 import type { Prover } from './prover.ts'
 import type { Machine } from './sign-ins.ts'
 import type { Change, SignInStep } from './step.ts'
-import { administrator, names } from './universe.ts'
+import { administrator, agentTokens, names, otherTokens } from './universe.ts'
 import { Violation } from './violation.ts'
 
 export function signInStep(stage: Stage): SignInStep | undefined {
@@ -22,6 +23,9 @@ export function signInStep(stage: Stage): SignInStep | undefined {
     [people ? 1 : 0, endSessions],
     [enabled.has('machines') ? 5 : 0, issue],
     [enabled.has('machines') ? 4 : 0, exchange],
+    [enabled.has('clusters') ? 4 : 0, nameAgent],
+    [enabled.has('clusters') ? 4 : 0, giveAgentToken],
+    [enabled.has('clusters') ? 2 : 0, exchangeAgentToken],
     // The list must not be empty.
     [1, () => undefined],
   ])(stage)
@@ -165,9 +169,8 @@ function checkEnded({ credentials, signIns, model }: Prover, isOver: (key: Known
 }
 
 export function issue({ chance, prover, attackers, prepared }: Stage): SignInStep | undefined {
-  const { signIns, credentials, server } = prover
-  const live = [...signIns.machines.keys()].filter(one => credentials.endOf(one) !== undefined)
-  if (live.length >= mostTokens) return undefined
+  const { server } = prover
+  if (liveTokens(prover, 'ci', 'bot') >= mostTokens) return undefined
   const issuer = chance.pick(['ci', 'bot', 'bot'] as const)
   const lifetime = chance.pick([300, 3600])
   const machine: Machine = {
@@ -177,11 +180,20 @@ export function issue({ chance, prover, attackers, prepared }: Stage): SignInSte
     expires: Math.floor(server.now() / 1000) * 1000 + lifetime * 1000,
   }
   const isTheirs = attackers.includes(`${issuer}:job`) || prepared.has('machines')
+  return giveToken(prover, machine, isTheirs)
+}
+
+/** Tokens of these issuers that count. */
+const liveTokens = ({ signIns, credentials }: Prover, ...issuers: readonly Machine['issuer'][]): number =>
+  [...signIns.machines].filter(([token, { issuer }]) => issuers.includes(issuer) && credentials.of(token)).length
+
+function giveToken(prover: Prover, machine: Machine, isTheirs: boolean): SignInStep {
+  const { signIns, server } = prover
+  const { issuer, subject: sub, groups } = machine
   return {
-    what: `issuer ${issuer} gives a machine a token with the groups [${machine.groups}]`,
+    what: `issuer ${issuer} gives ${sub} a token with the groups [${groups}]`,
     byAttackers: false,
     async run() {
-      const { subject: sub, groups } = machine
       const claims = { sub, groups, exp: machine.expires / 1000, jti: `${issuer}-${signIns.machines.size}` }
       const token = server.provider.issue(server.provider.urls[issuer], claims)
       await server.prepare(token)
@@ -194,8 +206,13 @@ export function issue({ chance, prover, attackers, prepared }: Stage): SignInSte
 }
 
 export function exchange({ chance, prover }: Stage): SignInStep | undefined {
+  const { machines } = prover.signIns
+  const token = chance.any([...machines].flatMap(([one, { issuer }]) => (issuer === 'kube' ? [] : [one])))
+  return exchangeToken(prover, token)
+}
+
+function exchangeToken(prover: Prover, token: string | undefined): SignInStep | undefined {
   const { signIns, credentials, coalition } = prover
-  const token = chance.any([...signIns.machines.keys()])
   const machine = signIns.machines.get(token ?? '')
   if (token === undefined || !machine) return undefined
   const isTheirs = coalition.has(token)
@@ -211,6 +228,8 @@ export function exchange({ chance, prover }: Stage): SignInStep | undefined {
       return changes => {
         const key = newKey(changes)
         if (code !== 200 || !key) return
+        if (machine.issuer === 'kube')
+          throw new Violation('machines', `the agent of a cluster got key "${key.name}" for its token`)
         const { access_token: secret } = JSON.parse(text) as { access_token: string }
         signIns.exchangedFor(key, machine.issuer)
         credentials.learn(secret, key, 0)
@@ -218,6 +237,38 @@ export function exchange({ chance, prover }: Stage): SignInStep | undefined {
       }
     },
   }
+}
+
+/** The administrator writes the uid of a Cluster that exists. It may be deleted, and its name used again, without another change. */
+export function nameAgent({ chance, prover }: Stage): SignInStep | undefined {
+  const cluster = chance.any(prover.model.of(kinds.Cluster).filter(isInPool))
+  if (!cluster) return undefined
+  const agent = { cluster: cluster.name, uid: cluster.uid }
+  return {
+    what: `auth.yaml names cluster "${agent.cluster}" with the uid ${agent.uid}`,
+    byAttackers: false,
+    async run() {
+      prover.server.nameAgent(agent)
+      prover.signIns.agent = agent
+      return undefined
+    },
+  }
+}
+
+const mostAgentTokens = 2
+
+/** The attackers steal tokens of the agent in worlds that are prepared for that. */
+export function giveAgentToken({ chance, prover, prepared }: Stage): SignInStep | undefined {
+  if (liveTokens(prover, 'kube') >= mostAgentTokens) return undefined
+  const subject = chance.is(0.7) ? agentTokens : otherTokens
+  const expires = Math.floor(prover.server.now() / 1000) * 1000 + chance.pick([3600, 86_400]) * 1000
+  const isTheirs = prepared.has('clusters') && chance.is(0.8)
+  return giveToken(prover, { issuer: 'kube', subject, groups: [], expires }, isTheirs)
+}
+
+function exchangeAgentToken({ chance, prover }: Stage): SignInStep | undefined {
+  const tokens = [...prover.signIns.machines].filter(([, { subject }]) => subject === agentTokens)
+  return exchangeToken(prover, chance.any(tokens)?.[0])
 }
 
 const mostKept = 20

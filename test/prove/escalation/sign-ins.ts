@@ -4,11 +4,11 @@ import type { Grant, IdentityProvider } from './identity-provider.ts'
 import type { Known, Model } from './model.ts'
 import { kinds } from './objects.ts'
 import type { Change } from './step.ts'
-import { administrator } from './universe.ts'
+import { type AgentEntry, administrator, noAgent } from './universe.ts'
 
 /** A token of a machine. Times in milliseconds. */
 export type Machine = {
-  readonly issuer: 'ci' | 'bot'
+  readonly issuer: 'ci' | 'bot' | 'kube'
   readonly subject: string
   readonly groups: readonly string[]
   readonly expires: number
@@ -19,6 +19,8 @@ export type SignIns = {
   readonly machines: ReadonlyMap<string, Machine>
   /** Keys that machines got for their tokens: the issuer, by uid. */
   readonly exchanged: ReadonlyMap<string, Machine['issuer']>
+  /** The Cluster whose agent the service account is. */
+  agent: AgentEntry
   userOf(username: string): Known | undefined
   /** Whether nothing of this user counts. */
   isDisabled(username: string): boolean
@@ -94,6 +96,7 @@ export function openSignIns({ model, provider, requiresUsers, now }: Options): S
   return {
     machines,
     exchanged,
+    agent: noAgent,
     userOf,
     isDisabled,
     isBlocked(key) {

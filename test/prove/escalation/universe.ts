@@ -33,6 +33,17 @@ export const builtIn = 'platform-admin'
 /** The scope of one of the issuers of machine tokens. */
 export const machineScope = { projects: [{ project: 'shop' }] }
 
+/** The Cluster that auth.yaml names for the tokens of service accounts. */
+export type AgentEntry = { readonly cluster: string; readonly uid: string }
+/** Before the first Cluster. */
+export const noAgent: AgentEntry = { cluster: 'none', uid: '00000000-0000-4000-8000-000000000000' }
+/** The service account of the agent, as in auth.yaml. */
+export const agentAccount = { namespace: 'platform-agent', serviceAccount: 'platform-agent' }
+/** Subjects of tokens: the service account of the agent, and one that has its name in another namespace. */
+export const [agentTokens, otherTokens] = ['platform-agent', 'shop'].map(
+  namespace => `system:serviceaccount:${namespace}:platform-agent`,
+) as [string, string]
+
 /** The name of the User object that the server creates at the first sign-in. */
 export function userObject(username: string): string {
   const hash = createHash('sha256').update(username).digest('hex').slice(0, 8)
