@@ -3,8 +3,10 @@
 import { createInterface } from 'node:readline'
 import { startReplicas } from '../test/support/replicas.ts'
 
+// At the exit of this process, its test servers end and their files are removed.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(0))
 console.log('Starting three etcd members and three replicas …')
-const { etcd, servers, close } = await startReplicas({ members: 3, replicas: 3 })
+const { etcd, servers, args, close } = await startReplicas({ members: 3, replicas: 3 })
 const [first] = servers
 
 const kubectl = (index: number) =>
@@ -22,6 +24,11 @@ Create a team through one replica, and read it through another:
   metadata: { name: web }
   EOF
 
+Back up the objects, and see whether a replica is the leader:
+
+  npx platform backup demo.backup --data ${first?.directory} ${args.join(' ')}
+  kubectl --kubeconfig ${first?.kubeconfig} --server ${first?.https} get --raw /metrics | grep ^platform_leader
+
 Type a command:
   kill replica 1..3     ends it at once; another replica takes over the controllers within 10 seconds
   start replica 1..3
@@ -32,7 +39,10 @@ Type a command:
   quit
 `)
 
-type Action = () => Promise<void> | boolean
+type Action = () => Promise<void> | void
+
+/** Killed members and replicas. */
+const down = new Set<string>()
 
 function actionOf(verb: string, kind: string, index: number): Action | undefined {
   const server = kind === 'replica' ? servers[index] : undefined
@@ -41,13 +51,12 @@ function actionOf(verb: string, kind: string, index: number): Action | undefined
   if (server && verb === 'start') return () => server.crash({})
   if (member && verb === 'kill') return () => member.kill()
   if (member && verb === 'start') return () => member.start()
-  if (member && verb === 'pause') return () => process.kill(member.pid(), 'SIGSTOP')
-  if (member && verb === 'resume') return () => process.kill(member.pid(), 'SIGCONT')
+  if (member && verb === 'pause') return () => member.signal('SIGSTOP')
+  if (member && verb === 'resume') return () => member.signal('SIGCONT')
   return undefined
 }
 
 const input = createInterface({ input: process.stdin })
-process.once('SIGINT', () => input.close())
 for await (const line of input) {
   const [verb = '', kind = '', number = ''] = line.trim().split(/\s+/)
   if (verb === 'quit') break
@@ -57,12 +66,20 @@ for await (const line of input) {
     console.log('Type one of the commands above, such as: kill member 2')
     continue
   }
+  const target = `${kind} ${number}`
+  if (down.has(target) !== (verb === 'start')) {
+    console.log(`${verb} ${target}: ${down.has(target) ? 'it does not run' : 'it runs already'}`)
+    continue
+  }
   try {
     await action()
-    console.log(`${verb} ${kind} ${number}: done`)
+    if (verb === 'kill') down.add(target)
+    if (verb === 'start') down.delete(target)
+    console.log(`${verb} ${target}: done`)
   } catch (error) {
-    console.log(`${verb} ${kind} ${number}: ${(error as Error).message}`)
+    console.log(`${verb} ${target}: ${(error as Error).message}`)
   }
 }
+console.log('Stopping, and deleting everything …')
 input.close()
 await close()

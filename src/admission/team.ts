@@ -2,7 +2,7 @@
 
 import type { Admission } from '../api/admission.ts'
 import { type Caller, systemCaller } from '../api/caller.ts'
-import { duplicateValue, forbidden, invalid } from '../api/errors.ts'
+import { forbidden } from '../api/errors.ts'
 import type { ObjectOf, Question } from '../api/kind.ts'
 import type { JsonObject, Ref } from '../api/object.ts'
 import type { Decision, RuleLike, TeamPermissions } from '../api/permissions.ts'
@@ -10,16 +10,13 @@ import { withObserved, withRemote } from '../kinds/object-conditions.ts'
 import { revokedByTeam } from '../kinds/revocation-triggers.ts'
 import { Team } from '../kinds/team.ts'
 import { localRoles, remoteRoles } from '../kinds/team-cluster-roles.ts'
+import { checkUnique, type TeamNameDependencies, teamPreconditions, usernameCompanions } from './unique-team-names.ts'
 
-type Dependencies = {
+type Dependencies = TeamNameDependencies & {
   readonly now: () => number
   readonly authorize: (caller: Caller, question: Question) => Decision
   /** The rules of a role; undefined if it does not exist. */
   readonly rulesOfRole: (kind: 'ClusterRole', ref: Ref) => readonly RuleLike[] | undefined
-  /** Names of the teams with this username. */
-  readonly teamsWithUsername: (username: string) => readonly string[]
-  /** Whether a team has this name, also while it is being deleted. */
-  readonly isTeam: (name: string) => boolean
   /** Members of a team with the reason for each, and its permissions with the binding of each. */
   readonly permissionsOf: (team: string) => TeamPermissions
 }
@@ -46,7 +43,8 @@ export const teamAdmission = (dependencies: Dependencies): Admission<TeamObject>
       const isWanted = remoteRoles(next.spec).length > 0
       return withRemote(observed, old, { type: 'ClusterRolesBound', isWanted, now: time })
     },
-    companions: (old, next) => (old ? revokedByTeam(old, next, { now }) : []),
+    companions: (old, next) => [...(old ? revokedByTeam(old, next, { now }) : []), ...usernameCompanions(old, next)],
+    preconditions: (old, next) => teamPreconditions(dependencies, old, next),
     subresources: {
       permissions: async ({ metadata: { name = '' } }) => ({
         answer: {
@@ -79,17 +77,3 @@ function checkClaim(
 }
 
 const inCluster = (name: string): Ref => ({ namespace: '', name })
-
-type Names = Pick<Dependencies, 'teamsWithUsername' | 'isTeam'>
-
-/** Objects may name a team by its username, so that no other team may have it as name or username (D23). */
-function checkUnique({ teamsWithUsername, isTeam }: Names, next: TeamObject, old: TeamObject | undefined): void {
-  const { name = '' } = next.metadata
-  const username = next.spec?.username
-  const isTaken = (text: string) => teamsWithUsername(text).some(other => other !== name)
-  const errors = []
-  if (!old && isTaken(name)) errors.push(duplicateValue('metadata.name', name))
-  if (username && username !== old?.spec?.username && username !== name && (isTeam(username) || isTaken(username)))
-    errors.push(duplicateValue('spec.username', username))
-  if (errors.length) throw invalid(Team, name, errors)
-}

@@ -2,7 +2,7 @@
 
 import type { Caller } from './caller.ts'
 import type { Kind, KindOf } from './kind.ts'
-import type { Json, JsonObject, Resource } from './object.ts'
+import type { Json, JsonObject, Ref, Resource } from './object.ts'
 import type { List, ListOptions, Watch, WatchOptions } from './resources.ts'
 
 /** The request that a write belongs to. */
@@ -38,6 +38,11 @@ export type Admission<O = Resource> = {
    * a new object, `next` after a deletion.
    */
   readonly companions?: (old: O | undefined, next: O | undefined) => readonly Companion[]
+  /**
+   * Objects on which the change depends: the commit fails if one of them is created, changed or deleted after this call. The
+   * server then calls again. Rejects the write by throwing.
+   */
+  readonly preconditions?: (old: O | undefined, next: O | undefined) => readonly Precondition[]
   /** For kinds that are not stored: the response to a create. */
   readonly answer?: (next: O, request: RequestContext) => Promise<O>
   /** For kinds that are not stored but can be read: all objects. */
@@ -77,6 +82,9 @@ export type Companion = {
     readonly instead: Companion
   }
 }
+
+/** An object that may be absent. */
+export type Precondition = { readonly kind: Kind; readonly ref: Ref }
 
 /** A `get` returns something about the object; a `create` may change it. */
 export type SubresourceHandler<O = Resource> = (

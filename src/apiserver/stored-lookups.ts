@@ -7,6 +7,7 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { SecretVersion } from '../kinds/secret-version.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
+import { TeamUsernameRecord } from '../kinds/team-username-record.ts'
 import {
   IdentityRecord,
   identityRef,
@@ -25,6 +26,12 @@ export const storedLookups = (registry: () => Registry, digest: (text: string) =
   usernameOf: (identity: Identity) =>
     registry().peek(IdentityRecord, identityRef(identity, digest))?.spec?.['username'] as string | undefined,
   isTeam: (name: string) => registry().peek(Team, { namespace: '', name }) !== undefined,
+  usernameHolder: (username: string) => {
+    const record = registry().peek(TeamUsernameRecord, { namespace: '', name: username })
+    const name = record?.spec?.['team'] as string | undefined
+    const team = name === undefined ? undefined : registry().peek(Team, { namespace: '', name })
+    return team?.spec?.['username'] === username ? name : undefined
+  },
   secretUid: ({ resource, namespace, name = '' }: Target) => {
     const kind = [SharedSecret, ProjectSecret].find(one => one.plural === resource)
     return kind && registry().peek(kind, { namespace, name })?.metadata.uid

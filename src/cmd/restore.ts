@@ -84,10 +84,10 @@ async function restoreToEtcd(
     () => fillEtcd({ etcd, ring: { keys }, records, skip, now: io.now }),
   ).catch(named(file))
   io.err(
-    `platform: restored ${objects} objects of revision ${revision} to the prefix ${etcd.prefix} of etcd, with the offset ${offset}\n`,
+    `platform: restored ${objects} objects of revision ${revision} to the prefix ${etcd.prefix} of etcd; resourceVersions are revisions of etcd plus ${offset}\n`,
   )
   io.err(
-    `platform: access keys are still valid; the administrator key is not in the backup: copy it to ${directory}/admin.key\n`,
+    `platform: access keys are still valid; the administrator key is not in the backup: ${directory}/admin.key must be the one from before\n`,
   )
   return 0
 }

@@ -74,7 +74,7 @@ async function toEtcd({ directory, ring }: DataDirectory, etcd: EtcdSettings, io
       },
     )
     io.err(
-      `platform: copied and verified ${objects} objects of revision ${revision} in the prefix ${etcd.prefix} of etcd, with the offset ${offset}\n`,
+      `platform: copied and verified ${objects} objects of revision ${revision} in the prefix ${etcd.prefix} of etcd; resourceVersions are revisions of etcd plus ${offset}\n`,
     )
     io.err(`platform: every replica needs the key ring ${from}; start them with --storage etcd\n`)
     io.err(`platform: ${file} is unchanged. Do not start a server on it again: it would continue with the old data\n`)

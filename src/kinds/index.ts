@@ -18,6 +18,7 @@ import { SharedSecret } from './shared-secret.ts'
 import { SigningKey, SigningKeyRotation } from './signing-key.ts'
 import { AccessExplanation, SubjectAccessReview, TokenReview } from './subject-reviews.ts'
 import { Team } from './team.ts'
+import { TeamUsernameRecord } from './team-username-record.ts'
 import { TokenRevocation } from './token-revocation.ts'
 import { User } from './user.ts'
 import { IdentityRecord, UsernameRecord } from './username-record.ts'
@@ -39,6 +40,7 @@ export const kinds: readonly Kind[] = [
   SigningKey,
   SigningKeyRotation,
   Team,
+  TeamUsernameRecord,
   TokenRevocation,
   User,
   UsernameRecord,

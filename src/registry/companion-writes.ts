@@ -1,6 +1,6 @@
 // Commits a change together with the objects that it writes, such as a token revocation (D33).
 
-import type { Companion } from '../api/admission.ts'
+import type { Companion, Precondition } from '../api/admission.ts'
 import { unavailable } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import { type Json, type JsonObject, type Metadata, type Resource, timestamp } from '../api/object.ts'
@@ -18,17 +18,27 @@ type Change = { readonly old: Resource; readonly next: Resource | undefined }
  * write.
  */
 export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
-  const companions = () => ctx.admissions.get(kind)?.companions?.(old, next) ?? []
-  const { revision } = await ctx.pending.track(kind, commitAll(ctx, [write], companions))
+  const { revision } = await ctx.pending.track(
+    kind,
+    commitAll(ctx, [write], () => extrasOf(ctx, kind, old, next)),
+  )
   if (kind.rights && !isEqual(sharingOf(old), sharingOf(next))) ctx.permissionVersions.step(affectedBy(kind, old, next))
   return revision
 }
 
 /** Commits a new object together with its companions. Most have none. */
 export async function commitNew(ctx: Context, kind: Kind, write: Op, next: Resource): Promise<number> {
-  const companions = () => ctx.admissions.get(kind)?.companions?.(undefined, next) ?? []
-  if (companions().length === 0) return ctx.store.commit([write])
-  return (await ctx.pending.track(kind, commitAll(ctx, [write], companions))).revision
+  const extras = () => extrasOf(ctx, kind, undefined, next)
+  const { companions, preconditions } = extras()
+  if (companions.length + preconditions.length === 0) return ctx.store.commit([write])
+  return (await ctx.pending.track(kind, commitAll(ctx, [write], extras))).revision
+}
+
+type Extras = { readonly companions: readonly Companion[]; readonly preconditions: readonly Precondition[] }
+
+function extrasOf(ctx: Context, kind: Kind, old: Resource | undefined, next: Resource | undefined): Extras {
+  const { companions, preconditions } = ctx.admissions.get(kind) ?? {}
+  return { companions: companions?.(old, next) ?? [], preconditions: preconditions?.(old, next) ?? [] }
 }
 
 /** Whom the object grants permissions, and whether it is being deleted. */
@@ -49,7 +59,7 @@ export type Written = { readonly verb: 'create' | 'update'; readonly kind: Kind;
 
 /** Writes companions without a change. */
 export async function commitAlone(ctx: Context, make: () => readonly Companion[]): Promise<readonly Written[]> {
-  const { revision, planned } = await commitAll(ctx, [], make)
+  const { revision, planned } = await commitAll(ctx, [], () => ({ companions: make(), preconditions: [] }))
   return planned.map(({ op: { value, expect }, kind, object }) => ({
     verb: expect === 0 ? 'create' : 'update',
     kind,
@@ -58,20 +68,23 @@ export async function commitAlone(ctx: Context, make: () => readonly Companion[]
 }
 
 /**
- * A merged object may change between read and commit. The client did not cause that race, so the server retries, even
+ * A merged object or a precondition may change between read and commit. The client did not cause that race, so the server retries, even
  * if the client set a resourceVersion. Every retry means that another commit succeeded, so real load never reaches the
  * limit.
  */
-async function commitAll(ctx: Context, writes: readonly Op[], make: () => readonly Companion[]): Promise<Committed> {
+async function commitAll(ctx: Context, writes: readonly Op[], make: () => Extras): Promise<Committed> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const planned = make().flatMap(companion => plan(ctx, companion) ?? [])
-    const ops = [...writes, ...planned.map(({ op }) => op)]
+    const { companions, preconditions } = make()
+    const planned = companions.flatMap(companion => plan(ctx, companion) ?? [])
+    const checks = preconditions.map((one): Op => checkOf(ctx, one))
+    const ops = [...writes, ...planned.map(({ op }) => op), ...checks]
     if (ops.length === 0) return { revision: ctx.store.revision, planned }
     const release = reserve(ctx, planned)
     try {
       return { revision: await ctx.store.commit(ops), planned }
     } catch (error) {
-      if (!planned.some(({ op, isMerged }) => isMerged && isAbout(error, op.key))) throw error
+      const retried = [...checks, ...planned.flatMap(({ op, isMerged }) => (isMerged ? [op] : []))]
+      if (!retried.some(({ key }) => isAbout(error, key))) throw error
     } finally {
       release()
     }
@@ -80,6 +93,11 @@ async function commitAll(ctx: Context, writes: readonly Op[], make: () => readon
 }
 
 const maxAttempts = 1000
+
+function checkOf(ctx: Context, { kind, ref }: Precondition): Op {
+  const key = keyOf(kind, ref)
+  return { type: 'check', key, expect: ctx.store.get(key)?.revision ?? 0 }
+}
 
 type Put = Extract<Op, { readonly type: 'put' }>
 

@@ -88,11 +88,13 @@ export function openCommitQueue(options: {
 /** An invalid commit is a bug of the caller, not a state of the store. */
 export function checkOps(ops: readonly Op[]): Pending['labels'] {
   if (ops.length === 0 || ops.length > MAX_OPS) throw new TypeError(`a commit has 1 to ${MAX_OPS} ops`)
-  if (new Set(ops.map(op => op.key.bucket)).size < ops.length) {
-    throw new TypeError('a commit names at most one key of a bucket')
+  const changes = ops.filter(({ type }) => type !== 'check')
+  if (changes.length === 0) throw new TypeError('a commit changes at least one key')
+  if (new Set(changes.map(op => op.key.bucket)).size < changes.length) {
+    throw new TypeError('a commit changes at most one key of a bucket')
   }
   return ops.map(op => {
-    if (op.type === 'delete') return undefined
+    if (op.type !== 'put') return undefined
     checkValue(op.value)
     return labelsOf(op.value.text)
   })

@@ -47,6 +47,7 @@ export function compareAndSwap(commits: readonly Pending[], watchCache: WatchCac
     }
     revision++
     for (const [i, op] of pending.ops.entries()) {
+      if (op.type === 'check') continue
       const { id, entry } = found[i]!
       const event = eventOf(op, pending.labels[i], entry, revision)
       events.push(event)
@@ -66,7 +67,7 @@ export function refusal(op: Op, entry: { readonly revision: number } | undefined
   const { type, key, expect } = op
   const name = `${key.bucket} ${key.namespace === '' ? '' : `${key.namespace}/`}${key.name}`
   if (entry === undefined) {
-    if (type === 'put' && (expect === undefined || expect === 0)) return undefined
+    if (type !== 'delete' && (expect === undefined || expect === 0)) return undefined
     return new StoreError('missing', `${name} does not exist`, { key })
   }
   if (expect === undefined || expect === entry.revision) return undefined
@@ -75,7 +76,9 @@ export function refusal(op: Op, entry: { readonly revision: number } | undefined
   return new StoreError('conflict', `${name} is at revision ${entry.revision}, not ${expect}`, at)
 }
 
-function eventOf(op: Op, labels: Labels, previous: CachedEntry | undefined, revision: number): CachedEvent {
+type Change = Exclude<Op, { readonly type: 'check' }>
+
+function eventOf(op: Change, labels: Labels, previous: CachedEntry | undefined, revision: number): CachedEvent {
   // Reuses the existing key object, so that frequent updates do not allocate new ones.
   const key = previous?.key ?? { bucket: op.key.bucket, namespace: op.key.namespace, name: op.key.name }
   if (op.type === 'put') {

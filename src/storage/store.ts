@@ -7,7 +7,7 @@
 //   Concurrent commits have no order. Replicas that share an engine see the same revisions.
 // - A commit is durable when its promise resolves. If it rejects, it has no effect and uses no revision; only 'unknown'
 //   leaves that open. Concurrent commits keep their own revisions and share one fsync.
-// - A commit names at most one key of a bucket, so that within a bucket a revision names one event.
+// - A commit changes at most one key of a bucket, so that within a bucket a revision names one event. It can check more keys.
 // - Reads come from memory, from the state that the engine's own event stream built. A commit's promise resolves after its
 //   events were applied, so a client reads its own writes. After `confirm`, reads also contain the commits of other replicas.
 // - A text may be replaced by an equivalent one, such as a re-encrypted value. An engine with a single writer keeps its revision
@@ -36,10 +36,11 @@ export type Entry = {
 }
 export type Labels = { readonly [key: string]: string } | undefined
 
-/** `expect`: the revision that the key must have; 0: the key must not exist; absent: any. */
+/** `expect`: the revision that the key must have; 0: the key must not exist; absent: any. A `check` changes nothing. */
 export type Op =
   | { readonly type: 'put'; readonly key: Key; readonly value: Value; readonly expect?: number }
   | { readonly type: 'delete'; readonly key: Key; readonly expect?: number }
+  | { readonly type: 'check'; readonly key: Key; readonly expect: number }
 
 /** `revision`: the revision of the key, which does not change. */
 export type Replacement = { readonly key: Key; readonly revision: number; readonly value: Value }

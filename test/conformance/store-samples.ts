@@ -46,6 +46,7 @@ export const put = (name: string, expect?: number, note?: string) =>
   }) as const
 export const remove = (name: string, expect?: number) =>
   ({ type: 'delete', key: key(name), ...(expect === undefined ? {} : { expect }) }) as const
+export const check = (name: string, expect: number) => ({ type: 'check', key: key(name), expect }) as const
 
 export const text = (store: Store, name: string) => store.get(key(name))?.text.toString()
 export const names = (events: readonly StoreEvent[]) =>

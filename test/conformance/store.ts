@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import type { Key, Store, StoreError } from '../../src/storage/store.ts'
 import { checkAgainstModel, commands } from './store-model.ts'
 import {
+  check,
   key,
   names,
   type OpenStore,
@@ -61,6 +62,25 @@ export function storeSuite(engine: string, open: OpenStore, runs: number, isShar
       assert.equal(await store.commit([put('a')]), 4, 'no expectation: whatever is there')
       assert.equal(await store.commit([remove('a', 4)]), 5)
       assert.equal(await store.commit([put('a', 0)]), 6)
+    })
+
+    use('a check holds a commit to the revision of a key that it does not change', async store => {
+      await refused(store.commit([put('a'), check('b', 2)]), 'missing')
+      assert.equal(await store.commit([put('a'), check('b', 0)]), 2)
+      assert.equal((await refused(store.commit([put('b'), check('a', 0)]), 'exists')).revision, 2)
+      assert.deepEqual((await refused(store.commit([put('b'), check('a', 7)]), 'conflict')).key, key('a'))
+      assert.equal(await store.commit([put('b'), check('a', 2)]), 3)
+      assert.equal(store.get(key('a'))?.revision, 2, 'the key is unchanged')
+      await assert.rejects(store.commit([check('a', 2)]), TypeError)
+    })
+
+    use('of two commits that each check what the other changes, one wins', async store => {
+      const answers = await Promise.allSettled([
+        store.commit([put('a', 0), check('b', 0)]),
+        store.commit([put('b', 0), check('a', 0)]),
+      ])
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected'])
+      assert.equal(store.count(teams), 1)
     })
 
     use('of commits handed in together, each sees those that were given an earlier revision', async store => {

@@ -115,7 +115,7 @@ describe('storage migrate', { timeout: 240_000 }, () => {
     const { stderr } = await runs(
       `storage migrate --from sqlite --to etcd --data ${data} ${flags} --etcd-prefix /second`,
     )
-    assert.match(stderr, /with the offset 0\n/)
+    assert.match(stderr, /revisions of etcd plus 0\n/)
     const replica = await onEtcd(data, '/second')
     t.after(() => replica.kill())
     assert.ok((await versionOf(replica)) > last)

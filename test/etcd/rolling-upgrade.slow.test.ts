@@ -42,7 +42,8 @@ test('a rolling upgrade under load loses nothing', { timeout: 300_000 }, async t
       const name = `team-${id}-${turn % 20}`
       const server = replicas.servers[(id + turn) % 3] as Server
       const number = (written.get(name) ?? 0) + 1
-      const spec = { displayName: String(number) }
+      // Earlier builds store a username without a record of it.
+      const spec = { displayName: String(number), username: `alias-${name}` }
       // A request to a replica that is being replaced has no answer. Its effect is unknown, so the same number is written again.
       const send = written.has(name)
         ? server.request('PATCH', `${teams}/${name}`, { headers: merge, body: { spec } })
@@ -103,6 +104,11 @@ test('a rolling upgrade under load loses nothing', { timeout: 300_000 }, async t
   await Promise.race([load, writtenMore(first)])
   isOver = true
   await load
+
+  for (const name of written.keys()) {
+    const { status, text } = await first.request('POST', teams, { body: { metadata: { name: `alias-${name}` } } })
+    assert.equal(status, 422, text)
+  }
 
   for (const server of replicas.servers) {
     const { items } = (await server.request('GET', teams)).body as { readonly items: readonly Team[] }

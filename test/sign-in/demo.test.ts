@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { eventually } from '../support/wire.ts'
 import { openBrowser } from './browser.ts'
 import { signInAt } from './sign-in-at.ts'
 
-test('the demo of single sign-on', async t => {
+async function startDemo(t: TestContext) {
   const demo = spawn(process.execPath, [join(import.meta.dirname, '../../demo/sso.ts')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -20,6 +21,12 @@ test('the demo of single sign-on', async t => {
   })
   await eventually('the demo is ready', async () => printed.includes('quit'))
   const origin = /browser: +(http:\S+)\/auth\/login/.exec(printed)?.[1] ?? ''
+  const fileOf = (pattern: RegExp) => pattern.exec(printed)?.[1] ?? ''
+  return { demo, origin, token: fileOf(/--token-file (\S+)/), adminKey: fileOf(/- < (\S+)/), printed: () => printed }
+}
+
+test('the demo of single sign-on', async t => {
+  const { demo, origin } = await startDemo(t)
   const browser = openBrowser(origin)
   const callback = await signInAt(`${origin}/auth/login/demo`, 'ada', browser.jar)
   await browser.open(callback.href)
@@ -33,4 +40,26 @@ test('the demo of single sign-on', async t => {
   demo.stdin.write('quit\n')
   const [code] = await once(demo, 'exit')
   assert.equal(code, 0)
+})
+
+test('the demo has tokens of a pipeline and the key of the administrator, and deletes them at the end', async t => {
+  const { demo, origin, token, adminKey, printed } = await startDemo(t)
+  const exchange = async () => {
+    const type = 'urn:ietf:params:oauth:token-type:jwt'
+    const grant = 'urn:ietf:params:oauth:grant-type:token-exchange'
+    const subject = readFileSync(token, 'utf8')
+    const body = new URLSearchParams({ grant_type: grant, subject_token: subject, subject_token_type: type })
+    return (await fetch(`${origin}/auth/token`, { method: 'POST', body })).status
+  }
+  assert.equal(await exchange(), 200)
+  assert.equal(await exchange(), 400, 'a token can sign in once')
+  demo.stdin.write('token other\n')
+  await eventually('a token of another branch', async () => printed().includes('a token of the branch other'))
+  assert.equal(await exchange(), 400)
+  const headers = { authorization: `Bearer ${readFileSync(adminKey, 'utf8').trim()}` }
+  const teams = await fetch(`${origin}/kubernetes/management/apis/management.platform.sh/v1/teams`, { headers })
+  assert.equal(teams.status, 200)
+  demo.kill('SIGTERM')
+  await once(demo, 'exit')
+  assert.ok(!existsSync(token) && !existsSync(adminKey))
 })

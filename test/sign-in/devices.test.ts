@@ -8,6 +8,7 @@ import { after, before, suite, test } from 'node:test'
 import { eventually } from '../support/wire.ts'
 import type { Browser } from './browser.ts'
 import { keys, openPeople, type PeopleStage, secretOf, self } from './people-stage.ts'
+import { signInAt } from './sign-in-at.ts'
 
 const random = () => randomBytes(32).toString('base64url')
 
@@ -40,6 +41,18 @@ suite('sign-in of other devices', () => {
   }
 
   suite('command line', () => {
+    test('after a refused account, the way back leads to the same sign-in', async () => {
+      stage.provider.accounts['zoe'] = { disabled: true }
+      const { path } = start()
+      const other = stage.browser()
+      await other.open(path)
+      const begun = `${stage.server.http}/auth/login/corp?return=${encodeURIComponent(path)}`
+      const page = await other.open((await signInAt(begun, 'zoe', other.jar)).href)
+      assert.equal(page.status, 403)
+      const [, href = ''] = /class="button" href="([^"]+)"/.exec(page.text) ?? []
+      assert.equal(new URL(href, `${stage.server.http}/auth/callback/corp`).searchParams.get('return'), path)
+    })
+
     test('a confirmed login gives a key of its own, once, to the client with the verifier', async () => {
       const { path, state, verifier } = start()
       const { page, location } = await confirm(path)
@@ -174,7 +187,9 @@ suite('sign-in of other devices', () => {
     test('an unknown code is refused; the page warns', async () => {
       const page = await browser.open('/auth/device')
       assert.match(page.text, /they want to sign in as you/)
-      assert.equal((await browser.open('/auth/device?user_code=BBBB-BBBB')).status, 404)
+      const unknown = await browser.open('/auth/device?user_code=BBBB-BBBB')
+      assert.equal(unknown.status, 404)
+      assert.match(unknown.text, /href="device">Enter another code</)
     })
 
     test('a restart in between loses nothing', async () => {

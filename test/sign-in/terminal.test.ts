@@ -349,6 +349,18 @@ suite('sessions', () => {
       assert.match(await home.fails(4, 'whoami'), /not signed in/)
     }))
 
+  test('offboard does not list sessions, because the server deletes them', () =>
+    atHome(async ({ home, env }) => {
+      stage.provider.accounts['cem'] = { groups: ['dev'] }
+      await home.ok(['login', stage.server.http], { env: { ...env, ACCOUNT: 'cem' } })
+      const made = await home.ok('create accesskey pipeline-of-cem')
+      assert.match(made, /^plat_/)
+      await home.signIn(stage.server)
+      const left = await home.ok('offboard corp:cem --yes')
+      assert.match(left, /ownedaccesskey +pipeline-of-cem\n/)
+      assert.doesNotMatch(left, /login-/)
+    }))
+
   test('if the session has ended, the message names platform login', () =>
     atHome(async ({ home, env }) => {
       await home.ok(['login', stage.server.http, '--context', 'work'], { env })

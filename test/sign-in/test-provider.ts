@@ -181,7 +181,7 @@ export async function startProvider(client: ClientOptions = {}): Promise<TestPro
   /** The sign-in page, and what it sends. */
   async function interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'POST') {
-      const page = `<!doctype html><title>Test provider</title><form method="post"><input name="account" autofocus><button>Sign in</button></form>`
+      const page = `<!doctype html><title>Test provider</title><h1>Test provider</h1><form method="post"><label>Account: <input name="account" required autofocus></label> <button>Sign in</button></form>`
       return void response.writeHead(200, { 'Content-Type': 'text/html' }).end(page)
     }
     const chunks: Buffer[] = []

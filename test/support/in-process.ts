@@ -139,6 +139,7 @@ export async function buildApiServer(
     callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
     teamUid: name => `uid-of-${name}`,
     teamsWithUsername: () => [],
+    usernameHolder: () => undefined,
     isTeam: () => false,
     heldByUser: () => ({ bound: [], teams: [] }),
     sharedWithUser: async () => [],

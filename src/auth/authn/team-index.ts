@@ -39,7 +39,7 @@ export interface TeamIndex {
   get(name: string): TeamRecord | undefined
   /** The uid of a team that exists and is not being deleted. */
   uidOf(name: string): string | undefined
-  /** Names of the teams with this username. Two teams that are created at the same moment can have the same. */
+  /** Names of the teams with this username. Two teams of an older store can have the same. */
   withUsername(username: string): readonly string[]
   all(): Iterable<TeamRecord>
   /** Changes whenever a user may have joined or left a team. Results for an earlier version are stale. */

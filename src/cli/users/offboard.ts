@@ -73,6 +73,7 @@ async function ownedBy(io: Io, session: Session, username: string): Promise<stri
   }
   const isOwner = ({ spec }: Resource) => (spec?.['owner'] as { user?: string } | undefined)?.user === username
   for (const kind of [SharedSecret, ProjectSecret, Team]) await collect(kind, '', isOwner)
-  await collect(OwnedAccessKey, selectField('spec.user', username), () => true)
+  // The server deletes the sessions of a disabled user.
+  await collect(OwnedAccessKey, selectField('spec.user', username), ({ spec }) => spec?.['type'] !== 'Login')
   return rows
 }

@@ -53,15 +53,23 @@ export type Route = (context: SignInContext, exchange: Exchange, name: string) =
 export class SignInError extends ApiError {
   readonly title: string
   readonly advice: string
-  constructor(
-    code: number,
-    { reason, title, advice }: { readonly reason: string; readonly title: string; readonly advice: string },
-  ) {
+  readonly link: Link | undefined
+  constructor(code: number, { reason, title, advice, link }: SignInProblem) {
     super(code, reason, `${title}: ${advice}`)
     this.title = title
     this.advice = advice
+    this.link = link
   }
 }
+
+/** `link`: where to continue, relative to the page. Default: the sign-in page. */
+type SignInProblem = {
+  readonly reason: string
+  readonly title: string
+  readonly advice: string
+  readonly link?: Link | undefined
+}
+type Link = { readonly href: string; readonly text: string }
 
 export type SignedInCaller = { readonly caller: Caller; readonly secret: string }
 

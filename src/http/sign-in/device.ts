@@ -103,6 +103,7 @@ function found(context: SignInContext, exchange: Parameters<Route>[1], { caller 
     reason: 'UnknownDeviceCode',
     title: 'Unknown code',
     advice: 'It is mistyped, has expired, or was used already. Check it, or start again.',
+    link: { href: 'device', text: 'Enter another code' },
   })
 }
 

@@ -90,7 +90,7 @@ export const startRoute: Route = async (context, exchange, name) => {
     const sealed = context.seal(purpose, JSON.stringify(pending))
     return redirect(url.href, { 'Set-Cookie': setCookie(pendingCookie, sealed, pendingFor) })
   } catch (error) {
-    throw failure(context, exchange, name, error)
+    throw failure(context, exchange, { provider: name, error })
   }
 }
 
@@ -111,7 +111,8 @@ export const callbackRoute: Route = async (context, exchange, name) => {
     const cookies = [setCookie(pendingCookie, '', 0), setCookie(context.sessionCookie(), session.secret, seconds)]
     return redirect(relative(pending.back), { 'Set-Cookie': cookies })
   } catch (error) {
-    throw failure(context, exchange, name, error)
+    // The command line still waits, so another account can sign in.
+    throw failure(context, exchange, { provider: name, error, back: pending.back })
   }
 }
 
@@ -152,8 +153,11 @@ const titles = {
   Rejected: 'You cannot sign in with this account',
 } as const
 
+/** `back`: the page that started the sign-in. */
+type Failed = { readonly provider: string; readonly error: unknown; readonly back?: string }
+
 /** A page for people. The reason for operators is in the log. */
-function failure(context: SignInContext, exchange: Exchange, provider: string, error: unknown): unknown {
+function failure(context: SignInContext, exchange: Exchange, { provider, error, back }: Failed): unknown {
   const isExpected = error instanceof ProviderError || error instanceof ApiError
   if (!isExpected) return error
   const reason = error instanceof ProviderError ? error.code : (error.status.reason ?? '')
@@ -161,14 +165,17 @@ function failure(context: SignInContext, exchange: Exchange, provider: string, e
   // The code that throws it has reported it.
   if (error instanceof SignInError) return error
   context.report(provider, reason, error)
+  const href = back && `../login?return=${encodeURIComponent(back)}`
+  const link = href ? { href, text: 'Back to sign-in' } : undefined
   if (error instanceof ApiError)
     return new SignInError(error.code, {
       reason,
       title: error.code === 403 ? titles.Rejected : 'The sign-in failed',
       advice: error.message,
+      link,
     })
   const isProvider = error.code === 'Unavailable' || error.code === 'InvalidResponse'
-  return new SignInError(isProvider ? 502 : 403, { reason, title: titles[error.code], advice: error.message })
+  return new SignInError(isProvider ? 502 : 403, { reason, title: titles[error.code], advice: error.message, link })
 }
 
 /** A browser says what it is at length; the product and system are enough to recognise a session. */
@@ -203,7 +210,7 @@ export const keyRoute: Route = async (context, exchange): Promise<Answer> => {
       checkGuess(guard, address)
       guard.failed(address)
     }
-    throw failure(context, exchange, 'access-key', error)
+    throw failure(context, exchange, { provider: 'access-key', error })
   }
   context.report('access-key', 'Success')
   const end = context.keyEnds(key)

@@ -77,13 +77,17 @@ const wantsPage = ({ request }: Exchange) => String(request.headers.accept ?? ''
 
 function errorPage(error: ApiError, path: string): Answer {
   const status = statusOf(error)
-  const [title, advice] =
-    error instanceof SignInError ? [error.title, error.advice] : ['That did not work', error.message]
+  const [title, advice, link] =
+    error instanceof SignInError ? [error.title, error.advice, error.link] : ['That did not work', error.message]
+  const { href, text } = link ?? {
+    href: `${'../'.repeat(Math.max(0, path.split('/').length - 3))}login`,
+    text: 'Back to sign-in',
+  }
   return page({
     code: status.code,
     title,
     body: html`<p>${advice}</p><p class="quiet">Code: <code>${status.reason}</code></p>
-<a class="button" href="${'../'.repeat(Math.max(0, path.split('/').length - 3))}login">Back to sign-in</a>`,
+<a class="button" href="${href}">${text}</a>`,
     headers: errorHeaders(status),
   })
 }

@@ -59,7 +59,7 @@ export function openCommits({ client, health, following, watchCache, ...fixed }:
       if (!(error instanceof EtcdError)) throw error
       if (error.outcome === 'rejected') throw health.rejected(error)
       return await resolveUnknown({
-        ops,
+        ops: ops.filter(({ type }) => type !== 'check'),
         request,
         client,
         error,

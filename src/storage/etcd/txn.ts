@@ -30,7 +30,7 @@ export type TxnOptions = {
 }
 
 export function txnOf(ops: readonly Op[], { keys, offset, nonce, installation, fence }: TxnOptions): TxnRequest {
-  const success = ops.map(op => changeOf(op, keys.ofObject(op.key), nonce))
+  const success = ops.flatMap(op => changeOf(op, keys.ofObject(op.key), nonce) ?? [])
   const size = success.reduce((sum, op) => sum + (op.requestPut?.value.length ?? 0), 0)
   if (size > maxBytes)
     throw new StoreError('tooLarge', `the write has ${size} bytes, and etcd stores at most ${maxBytes} at once`)
@@ -43,7 +43,8 @@ export function txnOf(ops: readonly Op[], { keys, offset, nonce, installation, f
   return { compare: [...guards, ...compare], success, failure }
 }
 
-function changeOf(op: Op, key: Buffer, nonce: Nonce): RequestOp {
+function changeOf(op: Op, key: Buffer, nonce: Nonce): RequestOp | undefined {
+  if (op.type === 'check') return undefined
   return op.type === 'put'
     ? { requestPut: { key, value: encodeValue(op.value, nonce), lease: 0 } }
     : { requestDeleteRange: { key, rangeEnd: none } }

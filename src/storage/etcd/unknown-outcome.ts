@@ -10,6 +10,7 @@ import { type EtcdClient, EtcdError } from './client.ts'
 import type { TxnRequest, TxnResponse } from './rpc.generated.ts'
 
 export type UnknownOutcome = {
+  /** The changes of the commit. A checked key tells nothing about its outcome. */
   readonly ops: readonly Op[]
   readonly request: TxnRequest
   readonly client: Pick<EtcdClient, 'txn'>
