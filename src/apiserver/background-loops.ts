@@ -14,6 +14,7 @@ import { startSecretVersions } from '../controllers/secret-versions.ts'
 import { startSigningKeys } from '../controllers/signing-keys.ts'
 import { startTeamReferences } from '../controllers/team-references.ts'
 import { startTeamRoles } from '../controllers/team-roles.ts'
+import { startTeamUsernames } from '../controllers/team-usernames.ts'
 import { startUserKeys } from '../controllers/user-keys.ts'
 import { startUserTeams } from '../controllers/user-teams.ts'
 import { kinds } from '../kinds/index.ts'
@@ -65,6 +66,7 @@ export function startBackgroundLoops({
     }),
     startTeamReferences({ resources, kinds: namingTeams, teamUid: apiServer.teamUid, failed }),
     startTeamRoles({ resources, now, failed }),
+    startTeamUsernames({ resources, failed }),
     startClusterReferences({ resources, failed }),
     startClusterCleanup({ resources, now, failed }),
     startClusterConditions({ resources, ...apiServer.clusterConditions, now, failed }),
