@@ -115,7 +115,7 @@ async function runWorld({ seed, steps, only, except, world }: EscalationOptions,
 
 /** False: this step is another one. */
 async function trySignIn(stage: Stage, { dangers }: Tried, note: (what: string) => void): Promise<boolean> {
-  const step = stage.chance.is(0.08) ? signInStep(stage) : undefined
+  const step = stage.chance.is(0.06) ? signInStep(stage) : undefined
   if (!step) return false
   note(step.what)
   if (step.danger) dangers[step.danger]++
