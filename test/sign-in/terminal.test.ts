@@ -300,6 +300,7 @@ suite('sessions', () => {
     atHome(async ({ home, env }) => {
       await home.ok(['login', stage.server.http], { env })
       const said = await home.ok('whoami')
+      assert.match(said, /^Expires: +in \d+d, or after 12h without use$/m)
       assert.match(
         said,
         /^User: +corp:ada\n[\s\S]*Provider: +corp\n[\s\S]*Team: +builders[\s\S]*Groups: +corp:dev, corp:ops\n/,

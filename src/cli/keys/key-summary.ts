@@ -1,6 +1,7 @@
 // Summarizes an access key: its expiry and its scope.
 
 import { isObject, type Json, type JsonObject, type Resource } from '../../api/object.ts'
+import { sessionRecordOf } from '../../kinds/login-session.ts'
 import { span } from '../print.ts'
 
 /** Milliseconds since the epoch; undefined if the key never expires (D18, D22). */
@@ -18,6 +19,12 @@ export function expiryText(object: Resource, now: number): string {
   const at = expiryOf(object)
   if (at === undefined) return 'never'
   return at <= now ? `expired ${span((now - at) / 1000)} ago` : `in ${span((at - now) / 1000)}`
+}
+
+/** A session also ends when nobody uses it. */
+export function lifetimeText(object: Resource, now: number): string {
+  const record = sessionRecordOf(object)
+  return `${expiryText(object, now)}${record ? `, or after ${span(record.idle)} without use` : ''}`
 }
 
 /** Formats a scope in one line; undefined if the key has all permissions of its owner. */

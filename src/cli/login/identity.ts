@@ -6,7 +6,7 @@ import type { Json, Resource } from '../../api/object.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { Team } from '../../kinds/team.ts'
 import { reviewSelf } from '../access/review-self.ts'
-import { expiryOf, expiryText, scopeText } from '../keys/key-summary.ts'
+import { expiryOf, expiryText, lifetimeText, scopeText } from '../keys/key-summary.ts'
 import { span } from '../print.ts'
 import type { Session } from '../session.ts'
 
@@ -51,11 +51,13 @@ export async function identityOf({ resources }: Session, now: number): Promise<I
   // Older servers report no expiry, so compute it from the object.
   const details = key && !extra[endsIn] ? describeObject(key, now) : describeExtra(extra, now)
   const provider = key && (await providerOf(key, read))
+  // The server reports the time until a session ends if nobody uses it.
+  const expires = key && provider !== undefined ? { expires: lifetimeText(key, now) } : {}
   return {
     user: username,
     groups,
     teams,
-    ...(keyName === undefined ? {} : { key: { name: keyName, ...details } }),
+    ...(keyName === undefined ? {} : { key: { name: keyName, ...details, ...expires } }),
     ...(provider === undefined ? {} : { session: { provider } }),
   }
 }

@@ -4,11 +4,9 @@ import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import type { Io } from '../../host/command.ts'
-import { sessionRecordOf } from '../../kinds/login-session.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { reviewSelf } from '../access/review-self.ts'
-import { expiryText } from '../keys/key-summary.ts'
-import { span } from '../print.ts'
+import { lifetimeText } from '../keys/key-summary.ts'
 import { openConnection, type TrustedServer } from '../session.ts'
 
 export type NewIdentity = {
@@ -54,9 +52,8 @@ const readKeyObject = (resources: Resources, name: string) =>
   )
 
 function expiryIn(object: Resource, now: number): string {
-  const record = sessionRecordOf(object)
   const what = object.spec?.['type'] === 'Login' ? 'The session ends' : 'The key expires'
-  return `${what} ${expiryText(object, now)}${record ? `, or after ${span(record.idle)} without use` : ''}.`
+  return `${what} ${lifetimeText(object, now)}.`
 }
 
 /** Deletes a key that was just made and will not be used. It expires in any case. */
