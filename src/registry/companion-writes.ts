@@ -12,6 +12,7 @@ import { newMetadata } from './metadata.ts'
 import { encode, load, presentStored } from './object-codec.ts'
 
 type Change = { readonly old: Resource; readonly next: Resource | undefined }
+type AnyChange = { readonly old: Resource | undefined; readonly next: Resource | undefined }
 
 /**
  * Commits a write together with its companions, whose times are those of the commit. Store errors are about the key of the
@@ -20,7 +21,7 @@ type Change = { readonly old: Resource; readonly next: Resource | undefined }
 export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
   const { revision } = await ctx.pending.track(
     kind,
-    commitAll(ctx, [write], () => extrasOf(ctx, kind, old, next)),
+    commitAll(ctx, [write], () => extrasOf(ctx, kind, { old, next })),
   )
   if (kind.rights && !isEqual(sharingOf(old), sharingOf(next))) ctx.permissionVersions.step(affectedBy(kind, old, next))
   return revision
@@ -28,15 +29,16 @@ export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, n
 
 /** Commits a new object together with its companions. Most have none. */
 export async function commitNew(ctx: Context, kind: Kind, write: Op, next: Resource): Promise<number> {
-  const extras = () => extrasOf(ctx, kind, undefined, next)
+  const extras = () => extrasOf(ctx, kind, { old: undefined, next })
   const { companions, preconditions } = extras()
   if (companions.length + preconditions.length === 0) return ctx.store.commit([write])
-  return (await ctx.pending.track(kind, commitAll(ctx, [write], extras))).revision
+  const commit = commitAll(ctx, [write], extras)
+  return (await (companions.length ? ctx.pending.track(kind, commit) : commit)).revision
 }
 
 type Extras = { readonly companions: readonly Companion[]; readonly preconditions: readonly Precondition[] }
 
-function extrasOf(ctx: Context, kind: Kind, old: Resource | undefined, next: Resource | undefined): Extras {
+function extrasOf(ctx: Context, kind: Kind, { old, next }: AnyChange): Extras {
   const { companions, preconditions } = ctx.admissions.get(kind) ?? {}
   return { companions: companions?.(old, next) ?? [], preconditions: preconditions?.(old, next) ?? [] }
 }
