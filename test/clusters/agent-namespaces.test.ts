@@ -31,6 +31,7 @@ test('a namespace is watched after it is recorded, and forgotten when it is empt
     moved: () => {},
     failed: () => {},
     wait: () => new Promise(setImmediate),
+    signal: new AbortController().signal,
   })
   const isReady = (namespace: string) =>
     until(`${namespace} is ready`, async () => watches.state(namespace) === 'ready')

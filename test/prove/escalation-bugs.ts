@@ -130,8 +130,8 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'D69: deliver to every namespace of a cluster': [
     edit(
       'kinds/delivery.ts',
-      'cluster.projects.find(one => one.project === project)?.namespaces ?? []',
-      'cluster.projects.flatMap(one => (project ? (one.namespaces ?? []) : []))',
+      'projects.find(one => one.project === project)?.namespaces ?? []',
+      'projects.flatMap(one => (project ? (one.namespaces ?? []) : []))',
     ),
   ],
   'D69: give a role of a cluster without bind': [

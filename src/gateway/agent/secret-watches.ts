@@ -29,7 +29,10 @@ export type SecretWatchesOptions = {
   /** Called when the state of a namespace changes. */
   readonly moved: (namespace: string) => void
   readonly failed: (error: Error) => void
+  /** Ends early with the signal. */
   readonly wait: (milliseconds: number) => Promise<void>
+  /** After it aborts, every request fails at once, and so would every retry. */
+  readonly signal: AbortSignal
 }
 
 const retryAfter = 2000
@@ -37,7 +40,7 @@ const retryAfter = 2000
 type Request = { readonly wanted: ReadonlySet<string>; readonly isIdle: boolean }
 
 export function openSecretWatches(options: SecretWatchesOptions): SecretWatches {
-  const { resources, record, uid, changed, moved, failed, wait } = options
+  const { resources, record, uid, changed, moved, failed, wait, signal } = options
   const watched = new Map<string, OwnObjects>()
   let recorded: ReadonlySet<string> | undefined
   let recordError: Error | undefined
@@ -72,7 +75,7 @@ export function openSecretWatches(options: SecretWatchesOptions): SecretWatches 
 
   const run = async () => {
     isBusy = true
-    for (let current = request; current && !isStopped; current = request) {
+    for (let current = request; current && !isStopped && !signal.aborted; current = request) {
       request = undefined
       try {
         await settle(current)

@@ -139,6 +139,7 @@ export function startSession(options: SessionOptions): Session {
     },
     failed: error => observer.failed('cluster', error),
     wait,
+    signal,
   })
   const bindings: OwnObjects = followOwnObjects({
     resources,
