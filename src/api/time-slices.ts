@@ -29,9 +29,25 @@ export function pause(): Promise<void> | undefined {
   return undefined
 }
 
+/** Milliseconds between two looks at the clock, for a piece of work that gives way to others. */
+const long = 2
+let lastLook = 0
+
+/**
+ * As `pause`, for the steps of every write. Many small writes in one turn do not give way to each other: turns of their own
+ * would cost more than the writes, and each would be committed alone.
+ */
+export function pauseIfLong(): Promise<void> | undefined {
+  const now = performance.now()
+  const isLong = now - lastLook >= long
+  lastLook = now
+  return isLong ? pause() : undefined
+}
+
 /** Until the next turn. */
 function startSlice(): void {
   sliceStart = performance.now()
+  lastLook = sliceStart
   setImmediate(() => {
     sliceStart = undefined
   })

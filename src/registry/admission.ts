@@ -4,7 +4,7 @@ import type { Admitted, RequestContext } from '../api/admission.ts'
 import { type FieldError, invalid, isEnough, permissionsChanged } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { pause } from '../api/time-slices.ts'
+import { pauseIfLong } from '../api/time-slices.ts'
 import type { Context } from './context.ts'
 import { checkMetadata, checkMetadataChange, uniqueOwners } from './metadata.ts'
 import { redactLastApplied } from './object-codec.ts'
@@ -56,7 +56,7 @@ export async function withCurrentPermissions<T>(
 
 /** Pauses between the checks if they take long. */
 async function runChecks(ctx: Context, { kind, next, old, errors, request }: Input): Promise<Admitted> {
-  const afterDecoding = pause()
+  const afterDecoding = pauseIfLong()
   if (afterDecoding) await afterDecoding
   if (isEnough(errors)) throw invalid(kind, next.metadata.name ?? '', errors)
   // Validation of the kind expects an object that matches the schema.
@@ -73,10 +73,10 @@ async function runChecks(ctx: Context, { kind, next, old, errors, request }: Inp
   if (all.length === 0) all.push(...checkOwnerChange(ctx, kind, prepared, old))
   if (all.length) throw invalid(kind, prepared.metadata.name ?? '', all)
   const assigned = kind.assign ? kind.assign(prepared, old, request.caller) : prepared
-  const afterValidation = pause()
+  const afterValidation = pauseIfLong()
   if (afterValidation) await afterValidation
   const gated = await ctx.gate.admit({ kind, next: assigned, old, request })
-  const afterGate = pause()
+  const afterGate = pauseIfLong()
   if (afterGate) await afterGate
   const own = ctx.admissions.get(kind)?.admit
   const admitted: Admitted = own ? await own(gated, old, request) : { object: gated }
