@@ -34,7 +34,7 @@ const MAX_DOCUMENTS = 16
 const MAX_TOKENS = 10_000
 const MAX_LINES = 10_000
 /** The library reads double quotes and plain text character by character. */
-const MAX_CHARACTERS = 768 * 1024
+const MAX_CHARACTERS = 512 * 1024
 /** Longer integers are beyond any number of JSON, and the time to convert one is quadratic. */
 const MAX_DIGITS = 400
 const INTEGER = /^[-+]?(?:0x[\da-fA-F]+|0o[0-7]+|\d+)$/
