@@ -1,4 +1,4 @@
-// Runs everything that the documents show: shell blocks in order, objects on a real server, excerpts against their sources.
+// Checks everything that the documents show: objects on a real server, excerpts against their sources. docs-shell.slow.test.ts runs the shell blocks.
 //
 // The info string of a fence says how its block is checked. Any other info string fails.
 //   sh             Runs in one shell per document. A `text` block right after it is its output.
@@ -35,10 +35,8 @@ import { flagOf, readSettings, variableOf } from '../src/apiserver/settings.ts'
 import { table } from '../src/apiserver/settings-table.ts'
 import { kinds } from '../src/kinds/index.ts'
 import { namedPaths } from './support/architecture-page.ts'
-import { blocksOf, openShell, readDocument, runBlocks } from './support/docs.ts'
+import { blocksOf, readDocument } from './support/docs.ts'
 import { exec } from './support/exec.ts'
-import { findKubectls } from './support/kubectl.ts'
-import { notRun } from './support/missing-tool.ts'
 import { type Server, startServer } from './support/server.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -88,27 +86,6 @@ test('tree blocks name files that exist', () => {
     for (const path of namedPaths(`\`\`\`\n${block.text}\`\`\`\n`))
       assert.ok(existsSync(join(root, path)), `${at(block)}: ${path} does not exist`)
 })
-
-const [kubectl] = (await findKubectls()).toReversed()
-const { code: withoutCurl } = await exec('curl', ['--version'])
-if (!kubectl) notRun('kubectl ≥ 1.29')
-else if (withoutCurl) notRun('curl')
-else
-  suite('shell blocks run and print the output on the page', { concurrency: true }, () => {
-    for (const path of documents) {
-      const count = those('sh', 'sh background').filter(block => block.path === path).length
-      if (count) test(`${path}: ${count} blocks`, () => runAll(kubectl.file, path))
-    }
-  })
-
-async function runAll(kubectlFile: string, path: string): Promise<void> {
-  const shell = await openShell(kubectlFile)
-  try {
-    await runBlocks(shell, path)
-  } finally {
-    await shell.close()
-  }
-}
 
 suite('with a server', () => {
   let server: Server

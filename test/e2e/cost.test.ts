@@ -4,14 +4,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Json } from '../../src/api/object.ts'
 import { Team } from '../../src/kinds/team.ts'
-import { grantRows } from '../prove/cost/grant-rows.ts'
-import { managedRows } from '../prove/cost/managed-rows.ts'
 import { ownRows } from '../prove/cost/rows.ts'
-import { scopeRows } from '../prove/cost/scope-rows.ts'
-import { signInRows } from '../prove/cost/sign-in-rows.ts'
 import { proveRows, proveSlices } from '../prove/cost/slices.ts'
 import { openSystem, type System } from '../prove/cost/system.ts'
-import { unstoredRows } from '../prove/cost/unstored-rows.ts'
 
 proveSlices({
   'every field of a key by merge patch': /^OwnedAccessKey \S+ by merge patch$/,
@@ -20,7 +15,7 @@ proveSlices({
 
 const ours = '/kubernetes/management/apis/management.platform.sh/v1'
 
-proveRows({ ...ownRows, ...managedRows, ...grantRows, ...scopeRows, ...signInRows, ...unstoredRows })
+proveRows(ownRows)
 
 describe('limits of one request', () => {
   let system: System

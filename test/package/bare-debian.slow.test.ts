@@ -25,7 +25,7 @@ const pages = [
 ]
 
 const reference =
-  'the quick start has the commands for its task; docs.test.ts runs the rest of the page in the checkout'
+  'the quick start has the commands for its task; docs-shell.slow.test.ts runs the rest of the page in the checkout'
 /** Pages that a quick start links to, and why they do not run here. */
 const notHere: { readonly [page: string]: string } = {
   'docs/INSTALL.md':
