@@ -12,6 +12,7 @@ import { scopeRows } from './scope-rows.ts'
 import { signInRows } from './sign-in-rows.ts'
 import type { System } from './system.ts'
 import { unstoredRows } from './unstored-rows.ts'
+import { userRows } from './user-rows.ts'
 
 /** The problem; undefined: none. */
 export type Row = (system: System) => Promise<string | undefined>
@@ -87,7 +88,7 @@ export const ownRows: { readonly [what: string]: Row } = {
 }
 
 /** The rows of large roles and of many objects, whose set-up takes longest. */
-export const largeRows: { readonly [what: string]: Row } = { ...roleRows, ...crowdRows }
+export const largeRows: { readonly [what: string]: Row } = { ...roleRows, ...crowdRows, ...userRows }
 
 export const rows: { readonly [what: string]: Row } = {
   ...ownRows,
