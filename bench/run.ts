@@ -41,11 +41,12 @@ const { values, positionals } = parseArgs({
   options: { record: { type: 'boolean', default: false }, draw: { type: 'boolean', default: false } },
 })
 const [word = ''] = positionals
-const hasRates = rateNames.some(name => name.includes(word))
+const rateWord = word === 'rates' ? '' : word
+const hasRates = rateNames.some(name => name.includes(rateWord))
 
 if (values.draw) writeRecord(readRecord())
 else if (!hasRates && !parts[word]) {
-  console.error(`nothing is called ${word}; there are ${[...rateNames, ...Object.keys(parts)].join(', ')}`)
+  console.error(`nothing is called ${word}; there are ${[...rateNames, 'rates', ...Object.keys(parts)].join(', ')}`)
   process.exitCode = 2
 } else await run()
 
@@ -58,7 +59,7 @@ async function run(): Promise<void> {
     figures.push(...more)
   }
   console.log(`load generator: ${generator}; ${rounds} rounds of ${seconds} s each, medians`)
-  if (hasRates) show(await measureRates(seconds, word))
+  if (hasRates) show(await measureRates(seconds, rateWord))
   for (const [name, measure] of Object.entries(parts)) if (!word || word === name) show(await measure(seconds))
   if (values.record) writeRecord(merge(readRecord(), figures, machine.done()))
 }

@@ -140,7 +140,8 @@ describe('backup, restore and verify', { timeout: 120_000 }, () => {
         headers: merge,
         body: '{"spec":{"users":["eve"]}}',
       })
-      assert.equal(Number(written.json.metadata.resourceVersion), after + 1)
+      // A controller may have written in between.
+      assert.ok(Number(written.json.metadata.resourceVersion) > after)
     })
   })
 
