@@ -111,7 +111,10 @@ function merge(owners: Owners, apply: Merge): JsonObject {
   const last = owners.get(id)
   const fields = ownable(fieldsOf(shape, config), apply)
   owners.set(id, { ...owner, time: last?.time, fields })
-  const next = prune(shape, mergeTyped(shape, live, config), last?.fields ?? NO_FIELDS, owners) as JsonObject
+  const all = mergeTyped(shape, live, config) as JsonObject
+  // Most configurations have all fields of the last one, so that nothing can be pruned.
+  const dropsNone = isEmpty(difference(last?.fields ?? NO_FIELDS, fields))
+  const next = dropsNone ? all : (prune(shape, all, last?.fields ?? NO_FIELDS, owners) as JsonObject)
   const before = withoutFields(live, apply.written ?? [])
   const change = trackedChange(compareTyped(shape, before, next), apply)
   if (!apply.force) refuseConflicts(contested(owners, union(change.modified, change.added), id), apply)
@@ -129,7 +132,6 @@ function merge(owners: Owners, apply: Merge): JsonObject {
  * if fields that it never applied would go with them.
  */
 function prune(shape: Shape, merged: Json, last: FieldSet, owners: Owners): Json {
-  if (isEmpty(last)) return merged
   const dropped = withNamedFields(last, shape)
   const present = withNamedFields(fieldsOf(shape, merged), shape)
   const remaining = (value: Json): FieldSet => withNamedFields(fieldsOf(shape, value), shape)
