@@ -19,10 +19,15 @@ export function checkRule(rule: ScopeRule, at: string): FieldError[] {
         ),
       )
   for (const url of rule.nonResourceURLs ?? [])
-    if (!isPathPattern(url) && !isEnough(errors))
+    if (!(isPathPattern(url) && /^[*/]/.test(url)) && !isEnough(errors))
       errors.push(
-        invalidValue(`${at}.nonResourceURLs`, url, 'a wildcard must be the whole last path segment, as in /logs/*'),
+        invalidValue(
+          `${at}.nonResourceURLs`,
+          url,
+          'must be a path that starts with /, or *; a wildcard must be the whole last path segment, as in /logs/*',
+        ),
       )
+  if (rule.verbs?.includes('')) errors.push(invalidValue(`${at}.verbs`, '', emptyName))
   const { cluster = '', requestTargets = [] } = rule
   if (cluster && cluster !== '*' && !isTargetName(cluster))
     errors.push(invalidValue(`${at}.cluster`, cluster, rightName))
@@ -35,6 +40,7 @@ export function checkRule(rule: ScopeRule, at: string): FieldError[] {
   return errors
 }
 
+const emptyName = 'an empty name matches nothing'
 export const rightName = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
 
 type VirtualCluster = NonNullable<ScopeRule['virtualClusters']>[number]
@@ -64,16 +70,26 @@ function checkResources({ group = '', resources = [], resourceNames = [] }: Reso
     )
   if (resourceNames.length && resources.length === 0)
     errors.push(required(`${at}.resources`, 'required with resourceNames'))
+  if (resourceNames.includes('')) errors.push(invalidValue(`${at}.resourceNames`, '', emptyName))
   const field = `${at}.resources`
   for (const one of resources)
-    if (hasTwoSlashes(one) && !isEnough(errors))
-      errors.push(invalidValue(field, one, 'must be a resource or resource/subresource, with at most one slash'))
+    if (!resourcePattern.test(one) && !isEnough(errors))
+      errors.push(
+        invalidValue(
+          field,
+          one,
+          'must be a resource or resource/subresource, with at most one slash; a wildcard replaces a whole name',
+        ),
+      )
   for (const one of overlaps(resources)) {
     if (isEnough(errors)) break
     errors.push(invalidValue(field, one, 'is covered by another entry; entries with wildcards must not overlap'))
   }
   return errors
 }
+
+/** A word or `*`, and after at most one slash another one. */
+const resourcePattern = /^(?:\*|[^*/]+)(?:\/(?:\*|[^*/]+))?$/
 
 const hasTwoSlashes = (one: string) => {
   const slash = one.indexOf('/')

@@ -2,7 +2,7 @@
 
 import type { Scope, ScopeRole, ScopeSecret } from '../api/caller.ts'
 import { type FieldError, invalidValue, isEnough, notSupported, required } from '../api/errors.ts'
-import { isTargetName } from '../api/names.ts'
+import { dnsLabel, isTargetName } from '../api/names.ts'
 import { checkRule, rightName } from './scope-rule-validation.ts'
 
 export const scopeRoles = ['agent', 'metrics-reader', 'platform-cli'] as const
@@ -100,5 +100,13 @@ function checkSecret(entry: ScopeSecret, at: string): FieldError[] {
   for (const [key, value] of Object.entries({ namespace, project, name }))
     if (value && !isTargetName(value))
       errors.push(invalidValue(`${at}.${key}`, value, 'must be one name of lower-case letters, digits, - and .'))
+  if (project && isTargetName(project) && dnsLabel(`p-${project}`).length)
+    errors.push(
+      invalidValue(
+        `${at}.project`,
+        project,
+        'no such project can have secrets: p-<project> must be the name of a namespace',
+      ),
+    )
   return errors
 }

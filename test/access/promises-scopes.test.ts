@@ -104,6 +104,23 @@ describe('scopes and keys', () => {
       ],
       ['overlapping wildcards', rule(['*', 'teams']), 'rules[0].resources[0].resources', /must not overlap/],
       ['crossing wildcards', rule(['teams/*', '*/status']), 'rules[0].resources[0].resources', /must not overlap/],
+      ['a part of a resource', rule(['te*']), 'rules[0].resources[0].resources', /a wildcard replaces a whole name/],
+      ['an empty resource', rule(['']), 'rules[0].resources[0].resources', /must be a resource/],
+      ['an empty subresource', rule(['teams/']), 'rules[0].resources[0].resources', /must be a resource/],
+      ['an empty verb', { rules: [{ verbs: ['get', ''] }] }, 'rules[0].verbs', /an empty name matches nothing/],
+      [
+        'an empty resource name',
+        { rules: [{ resources: [{ group, resources: ['teams'], resourceNames: [''] }] }] },
+        'rules[0].resources[0].resourceNames',
+        /an empty name matches nothing/,
+      ],
+      ['a relative path', { rules: [{ nonResourceURLs: ['metrics'] }] }, 'rules[0].nonResourceURLs', /starts with \//],
+      [
+        'a project whose namespace cannot exist',
+        { secrets: [{ project: 'a'.repeat(64), name: 'x' }] },
+        'secrets[0].project',
+        /must be the name of a namespace/,
+      ],
       ['a resource with two slashes', rule(['teams/a/b']), 'rules[0].resources[0].resources', /at most one slash/],
       [
         'a wildcard for the group',

@@ -48,6 +48,15 @@ describe('access keys', () => {
     assert.equal(gateway.streams.open, 0)
   })
 
+  test('a key with rules for reads opens no shell, with whatever method', async () => {
+    const scope = { rules: [{ verbs: ['get', 'list', 'watch'] }] }
+    await open({ review: async () => ({ ...ada, caller: { ...ada.caller, scope } }) })
+    assert.equal((await get('plat_key')).status, 200)
+    assert.equal((await get('plat_key', '/p/log')).status, 200)
+    for (const path of ['/p/exec?command=ls', '/p/attach', '/p/portforward', '/p/proxy/', '/p/proxy/metrics'])
+      assert.equal((await get('plat_key', path)).status, 403, path)
+  })
+
   test('a key whose lifetime was extended by use keeps its streams', async () => {
     let asked = 0
     await open({ review: async () => ({ ...ada, ...(asked++ === 0 ? { endsIn: 1200 } : {}) }) })

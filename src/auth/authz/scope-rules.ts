@@ -26,6 +26,14 @@ export type Act =
 
 export type Request = Target & { readonly act: Act }
 
+const streams = new Set(['exec', 'attach', 'portforward', 'proxy'])
+
+/** The verb of an action. Streams into a container or to a port count as writes for every HTTP method (D25). */
+export function verbOf(act: Act): string {
+  const isStream = 'resource' in act && streams.has(act.subresource ?? '')
+  return isStream && ['get', 'list', 'watch'].includes(act.verb) ? 'create' : act.verb
+}
+
 /** Matches a name against a pattern: `*` matches every name, and an unset pattern none. */
 export const covers = (pattern: string | undefined, name: string | undefined): boolean =>
   pattern !== undefined && pattern !== '' && (pattern === '*' || pattern === name)
@@ -48,7 +56,8 @@ export function ruleMatches(rule: ScopeRule, request: Request): boolean {
   if (!isMatchable(rule)) return false
   if (rule.cluster && !(request.target === 'Cluster' && covers(rule.cluster, request.cluster))) return false
   if (!anyOr(rule.requestTargets, target => target === request.target)) return false
-  if (!anyOr(rule.verbs, verb => verb === '*' || verb === request.act.verb)) return false
+  const wanted = verbOf(request.act)
+  if (!anyOr(rule.verbs, verb => verb === '*' || verb === wanted)) return false
   if (request.target === 'ProjectVirtualCluster') {
     const { virtualCluster, project } = request
     const isNamed = anyOr(

@@ -17,6 +17,20 @@ test('a group or role named like an inherited object member grants nothing (D25)
   }
 })
 
+test('exec, attach, portforward and proxy are writes for every HTTP method, also for rules (D25)', () => {
+  const reads = ['get', 'list', 'watch']
+  for (const subresource of ['exec', 'attach', 'portforward', 'proxy'])
+    for (const verb of ['get', 'create']) {
+      const act = { verb, group: '', resource: 'pods', subresource, namespace: 'shop', name: 'till' }
+      const asked: Request = { target: 'ProjectSpace', project: 'web', space: 's1', act }
+      const resources = [{ group: '', resources: [`pods/${subresource}`] }]
+      for (const scope of [{ rules: [{ verbs: reads }] }, { rules: [{ verbs: reads, resources }] }])
+        assert.equal(allows(scope, asked), undefined, subresource)
+      assert.equal(allows({ projects: [{ project: 'web', readOnly: true }] }, asked), undefined, subresource)
+      assert.equal(allows({ rules: [{ verbs: ['create'], resources }] }, asked), 'scope.rules[0]', subresource)
+    }
+})
+
 const ours = 'management.platform.sh'
 const pick = (...words: string[]) => fc.constantFrom(...words)
 const some = (...words: string[]) => fc.array(pick(...words), { maxLength: 2 })

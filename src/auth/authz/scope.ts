@@ -2,7 +2,16 @@
 
 import type { Scope, ScopeRole, ScopeSecret } from '../../api/caller.ts'
 import type { ScopeRoleName } from '../../kinds/scope-validation.ts'
-import { type Act, type Budget, contains, covers, openRuleCoverage, type Request, ruleMatches } from './scope-rules.ts'
+import {
+  type Act,
+  type Budget,
+  contains,
+  covers,
+  openRuleCoverage,
+  type Request,
+  ruleMatches,
+  verbOf,
+} from './scope-rules.ts'
 
 /** The entry that covers a request, as text; undefined: none. */
 export function allows(scope: Scope | undefined, request: Request): string | undefined {
@@ -73,11 +82,7 @@ function placeOf({ namespace = '', project = '' }: ScopeSecret): Partial<{ resou
   return project ? { resource: 'projectsecrets', namespace: `p-${project}` } : { resource: 'sharedsecrets', namespace }
 }
 
-/** Streams into a container or to a port count as writes for every HTTP method. */
-const streams = ['exec', 'attach', 'portforward', 'proxy']
-
-const isRead = (act: Act): boolean =>
-  'path' in act ? act.verb === 'get' : reads.includes(act.verb) && !streams.includes(act.subresource ?? '')
+const isRead = (act: Act): boolean => ('path' in act ? act.verb === 'get' : reads.includes(verbOf(act)))
 
 type Entry = {
   readonly project?: string
