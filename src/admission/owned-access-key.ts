@@ -32,7 +32,7 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       if (!given && old) return { object: { ...next, spec: rest } }
       const errors = given ? checkKey(given) : []
       if (errors.length) throw invalid(OwnedAccessKey, next.metadata.name ?? '', errors)
-      const key = given ?? makeKey(random)
+      const key = given || makeKey(random)
       const taken = digest(key)
       // A new secret replaces all others, so it ends a running overlap (D22).
       const { previous, ...status } = next.status ?? {}
@@ -41,7 +41,7 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       // A dry run must not reveal whether a key is in use, which would help to guess keys (D62).
       if (dryRun) return { object }
       // Nobody brings a key that was generated before it is shown, so it needs no claim.
-      const isClaim = given !== undefined && taken !== old?.status?.digest
+      const isClaim = given && taken !== old?.status?.digest
       const admitted = { object, companions: isClaim ? [claimDigest(dependencies, caller, object)] : [] }
       if (old) return admitted
       if (!given)

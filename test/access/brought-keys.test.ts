@@ -67,6 +67,11 @@ describe('keys that administrators bring', () => {
     assert.ok(!text.includes(key) && !text.includes(hash('sha256', key, 'hex')), 'neither the key nor its digest')
   })
 
+  test('are generated if the field is empty', async () => {
+    const { text } = await ask('POST', '', { metadata: { name: 'empty' }, spec: { key: '' } })
+    assert.match(JSON.parse(text).spec.key, /^plat_/)
+  })
+
   test('leave a slot when they change or are deleted', async () => {
     const [first, second, third] = sameSlot(3) as [string, string, string]
     assert.equal(await create('one', first), 201)
