@@ -1,13 +1,14 @@
 // OwnedAccessKey: stores the secret as a digest, shows it once, and revokes tokens when a key gets weaker (D12, D13, D33).
 
 import type { Admission } from '../api/admission.ts'
-import type { Caller, Scope } from '../api/caller.ts'
+import type { Scope } from '../api/caller.ts'
 import { type FieldError, invalid, invalidSecret } from '../api/errors.ts'
 import type { ObjectOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { isMistyped, makeKey } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { revokedByKey } from '../kinds/revocation-triggers.ts'
+import { type BroughtKeyDependencies, claimDigest } from './brought-keys.ts'
 import { digest } from './digest.ts'
 import { type RotationDependencies, rotateKey } from './key-rotation.ts'
 import { type ProjectDependencies, unknownProjects } from './unknown-projects.ts'
@@ -15,18 +16,14 @@ import { type ProjectDependencies, unknownProjects } from './unknown-projects.ts
 type Key = ObjectOf<typeof OwnedAccessKey>
 
 type Dependencies = RotationDependencies &
-  ProjectDependencies & {
+  ProjectDependencies &
+  BroughtKeyDependencies & {
     /** Whether one scope is at most as wide as another (D25). */
     readonly isNoWider: (inner: unknown, outer: unknown) => boolean
-    /**
-     * Reserves the digest of a key for the object with this uid; undefined if another key has it (D12). The result
-     * releases it.
-     */
-    readonly takeDigest: (caller: Caller, digest: string, uid: string) => (() => void) | undefined
   }
 
 export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<Key> => {
-  const { now, random, isNoWider, takeDigest } = dependencies
+  const { now, random, isNoWider } = dependencies
   return {
     admit: async (next, old, { caller, dryRun, warn }) => {
       const { key: given, ...rest } = next.spec ?? {}
@@ -35,7 +32,7 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       if (!given && old) return { object: { ...next, spec: rest } }
       const errors = given ? checkKey(given) : []
       if (errors.length) throw invalid(OwnedAccessKey, next.metadata.name ?? '', errors)
-      const key = given ?? makeKey(random)
+      const key = given || makeKey(random)
       const taken = digest(key)
       // A new secret replaces all others, so it ends a running overlap (D22).
       const { previous, ...status } = next.status ?? {}
@@ -43,13 +40,9 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       const object: Key = { ...next, spec: rest, status: { ...status, ...kept, digest: taken } }
       // A dry run must not reveal whether a key is in use, which would help to guess keys (D62).
       if (dryRun) return { object }
-      // Only one of two concurrent writes gets the same key, until its commit fails.
-      const abandon = takeDigest(caller, taken, next.metadata.uid ?? '')
-      if (!abandon)
-        throw invalid(OwnedAccessKey, next.metadata.name ?? '', [
-          invalidSecret('spec.key', 'the key is in use already'),
-        ])
-      const admitted = { object, abandon }
+      // Nobody brings a key that was generated before it is shown, so it needs no claim.
+      const isClaim = given && taken !== old?.status?.digest
+      const admitted = { object, companions: isClaim ? [claimDigest(dependencies, caller, object)] : [] }
       if (old) return admitted
       if (!given)
         warn(

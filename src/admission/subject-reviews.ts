@@ -76,6 +76,8 @@ type ExplainedToken = {
     readonly rule?: string
     readonly passed: boolean
     readonly message?: string
+    readonly found?: readonly string[]
+    readonly configured?: readonly string[]
   }[]
   readonly caller?: Caller
 }
@@ -122,7 +124,11 @@ function shownToken({ accepted, issuer, checks, caller }: ExplainedToken): Shown
   return {
     accepted,
     ...(issuer === undefined ? {} : { issuer }),
-    checks: checks.map(({ check, ...verdict }) => ({ name: check, ...verdict })),
+    checks: checks.map(({ check, found, configured, ...verdict }) => ({
+      name: check,
+      ...verdict,
+      ...(found && configured ? { found: [...found], configured: [...configured] } : {}),
+    })),
     ...(caller ? shownUser(caller) : {}),
   }
 }

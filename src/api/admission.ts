@@ -18,11 +18,11 @@ export type RequestContext = {
 /** Adds fields that only the response to this write shows (D13). */
 export type Shown = (object: Resource) => Resource
 
-/** `abandon` runs if the object is not stored in the end. */
+/** `companions`: objects to store in the same commit because of what the caller sent, in addition to those of the change. */
 export type Admitted<O = Resource> = {
   readonly object: O
   readonly shown?: Shown | undefined
-  readonly abandon?: (() => void) | undefined
+  readonly companions?: readonly Companion[] | undefined
 }
 
 export type Admission<O = Resource> = {

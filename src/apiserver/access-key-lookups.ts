@@ -17,6 +17,9 @@ type Options = {
   readonly guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'> | undefined
 }
 
+/** `uid`: of the key that claims a digest. `holders`: of keys that have it, and may be missing in the index. */
+type Claimants = { readonly uid: string; readonly holders: readonly string[] }
+
 /** A gateway reviews keys for all of its clients. Only this many guessing clients at a time delay the others. */
 const clientsOfGateway = 50
 
@@ -100,13 +103,13 @@ export function accessKeyLookups(options: Options) {
       }
     },
 
-    /** Reserves the digest of a key. A conflict reveals that a key is in use, so it counts as a guess (D62). */
-    takeDigest({ username }: Caller, digest: string, uid: string): (() => void) | undefined {
+    /** Whether another key has the digest. A refusal reveals that a key is in use, so it counts as a guess (D62). */
+    isDigestTaken({ username }: Caller, digest: string, { uid, holders }: Claimants): boolean {
       const source = `keys brought by ${username}`
       if (guard) checkGuess(guard, source)
-      const taken = keyIndex.take(digest, uid)
-      if (!taken) guard?.failed(source)
-      return taken
+      const isTaken = [keyIndex.find(digest)?.uid ?? uid, ...holders].some(one => one !== uid)
+      if (isTaken) guard?.failed(source)
+      return isTaken
     },
   }
 }

@@ -121,7 +121,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     newKeysEnd: caller => accessKeys.newKeysEnd(caller),
     loginOf: caller => accessKeys.loginOf(caller),
     endOfKey: uid => accessKeys.endOfKey(uid),
-    takeDigest: (caller, wanted, uid) => accessKeys.takeDigest(caller, wanted, uid),
+    isDigestTaken: (caller, wanted, by) => accessKeys.isDigestTaken(caller, wanted, by),
     touchKeys: uses => accessKeys.touchKeys(uses),
     maxTokenTTL,
     signToken: (caller, wanted) => signCurrent(caller, wanted),

@@ -61,6 +61,7 @@ export const commands: readonly Row[] = [
   ...about('Users', [
     row('link user', () => import('./users/link.ts'), 'linkUser'),
     row('offboard', () => import('./users/offboard.ts'), 'offboard'),
+    row('enable user', () => import('./users/enable.ts'), 'enableUser'),
   ]),
   ...about('Access keys and tokens', [
     row('create accesskey', newKeys, 'createAccessKey'),

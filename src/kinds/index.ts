@@ -2,6 +2,7 @@
 
 import type { Kind } from '../api/kind.ts'
 import { AccessKeyActivity } from './access-key-activity.ts'
+import { AccessKeySlot } from './access-key-slot.ts'
 import { AuditEvent } from './audit-event.ts'
 import { Cluster } from './cluster.ts'
 import { CustomResourceDefinition } from './custom-resource-definition.ts'
@@ -25,6 +26,7 @@ import { IdentityRecord, UsernameRecord } from './username-record.ts'
 
 export const kinds: readonly Kind[] = [
   AccessKeyActivity,
+  AccessKeySlot,
   AuditEvent,
   Cluster,
   CustomResourceDefinition,

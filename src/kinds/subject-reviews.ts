@@ -68,6 +68,8 @@ const tokenCheck = struct('One check of a token.', {
   rule: text('Expression or claim of the rule.'),
   passed: flag('Whether the token passed the check.'),
   message: text('Why the token failed the check.'),
+  found: list(text(''), 'Issuer or audiences of the token, if their check failed.'),
+  configured: list(text(''), 'Issuers or audiences that auth.yaml has, if their check failed.'),
 })
 
 const tokenExplanation = struct('The explanation of a token. The server has not accepted it.', {

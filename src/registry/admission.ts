@@ -20,11 +20,7 @@ type Input = {
 }
 
 export const admit = (ctx: Context, input: Input): Promise<Admitted> =>
-  withCurrentPermissions(
-    ctx,
-    () => runChecks(ctx, input),
-    ({ abandon }) => abandon?.(),
-  )
+  withCurrentPermissions(ctx, () => runChecks(ctx, input))
 
 const maxAttempts = 6
 
@@ -35,21 +31,14 @@ const maxAttempts = 6
 export async function withCurrentPermissions<T>(
   { check, caller, permissionVersions }: Pick<Context, 'check' | 'caller' | 'permissionVersions'>,
   run: () => Promise<T>,
-  discard: (result: T) => void = () => {},
 ): Promise<T> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     check?.caller()
     const version = permissionVersions.current()
     const result = await run()
     if (!check) return result
-    try {
-      check.caller() // also notices a key that expired meanwhile
-      if (!permissionVersions.isAffected(caller, version)) return result
-    } catch (error) {
-      discard(result)
-      throw error
-    }
-    discard(result)
+    check.caller() // also notices a key that expired meanwhile
+    if (!permissionVersions.isAffected(caller, version)) return result
   }
   throw permissionsChanged()
 }

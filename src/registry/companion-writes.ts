@@ -11,25 +11,30 @@ import { type Context, keyOf } from './context.ts'
 import { newMetadata } from './metadata.ts'
 import { encode, load, presentStored } from './object-codec.ts'
 
-type Change = { readonly old: Resource; readonly next: Resource | undefined }
-type AnyChange = { readonly old: Resource | undefined; readonly next: Resource | undefined }
+/** `more`: companions in addition to those of the kind. */
+type Change<Old extends Resource | undefined> = {
+  readonly old: Old
+  readonly next: Resource | undefined
+  readonly more?: readonly Companion[] | undefined
+}
 
 /**
  * Commits a write together with its companions, whose times are those of the commit. Store errors are about the key of the
  * write.
  */
-export async function commitChange(ctx: Context, kind: Kind, write: Op, { old, next }: Change): Promise<number> {
+export async function commitChange(ctx: Context, kind: Kind, write: Op, change: Change<Resource>): Promise<number> {
+  const { old, next } = change
   const { revision } = await ctx.pending.track(
     kind,
-    commitAll(ctx, [write], () => extrasOf(ctx, kind, { old, next })),
+    commitAll(ctx, [write], () => extrasOf(ctx, kind, change)),
   )
   if (kind.rights && !isEqual(sharingOf(old), sharingOf(next))) ctx.permissionVersions.step(affectedBy(kind, old, next))
   return revision
 }
 
 /** Commits a new object together with its companions. Most have none. */
-export async function commitNew(ctx: Context, kind: Kind, write: Op, next: Resource): Promise<number> {
-  const extras = () => extrasOf(ctx, kind, { old: undefined, next })
+export async function commitNew(ctx: Context, kind: Kind, write: Op, change: Change<undefined>): Promise<number> {
+  const extras = () => extrasOf(ctx, kind, change)
   const { companions, preconditions } = extras()
   if (companions.length + preconditions.length === 0) return ctx.store.commit([write])
   const commit = commitAll(ctx, [write], extras)
@@ -38,9 +43,9 @@ export async function commitNew(ctx: Context, kind: Kind, write: Op, next: Resou
 
 type Extras = { readonly companions: readonly Companion[]; readonly preconditions: readonly Precondition[] }
 
-function extrasOf(ctx: Context, kind: Kind, { old, next }: AnyChange): Extras {
+function extrasOf(ctx: Context, kind: Kind, { old, next, more = [] }: Change<Resource | undefined>): Extras {
   const { companions, preconditions } = ctx.admissions.get(kind) ?? {}
-  return { companions: companions?.(old, next) ?? [], preconditions: preconditions?.(old, next) ?? [] }
+  return { companions: [...(companions?.(old, next) ?? []), ...more], preconditions: preconditions?.(old, next) ?? [] }
 }
 
 /** Whom the object grants permissions, and whether it is being deleted. */

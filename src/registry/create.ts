@@ -8,7 +8,7 @@ import { type Json, type Metadata, type Resource, timestamp } from '../api/objec
 import { parseStored } from '../api/parse-cache.ts'
 import { type Document, documentOf, type WriteOptions } from '../api/resources.ts'
 import { trackUpdate } from '../smd/update.ts'
-import type { Entry } from '../storage/store.ts'
+import type { Entry, Op } from '../storage/store.ts'
 import { admit, observed } from './admission.ts'
 import { commitNew } from './companion-writes.ts'
 import { type Context, keyOf, requestOf, spaceOf } from './context.ts'
@@ -97,7 +97,7 @@ async function complete(ctx: Context, kind: Kind, { next, errors, request, optio
 export async function insert(
   ctx: Context,
   kind: Kind,
-  { object, shown, abandon }: Admitted,
+  { object, companions: more, shown }: Admitted,
   dryRun: boolean,
 ): Promise<Document> {
   try {
@@ -106,10 +106,10 @@ export async function insert(
     if (stored) throw alreadyExists(kind, key.name, isTerminating(stored))
     const value = encodeWrite(ctx, kind, object)
     if (dryRun) return documentOf(visible(ctx, kind, object))
-    const revision = await commitNew(ctx, kind, { type: 'put', key, value, expect: 0 }, object)
+    const write: Op = { type: 'put', key, value, expect: 0 }
+    const revision = await commitNew(ctx, kind, write, { old: undefined, next: object, more })
     return presentStored(ctx, kind, { object, value, revision }, shown)
   } catch (error) {
-    abandon?.()
     throw translate(error, kind, object.metadata.name ?? '')
   }
 }

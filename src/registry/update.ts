@@ -95,7 +95,7 @@ export async function rewrite(
     const requested = change(old)
     const pinned = requested.isPinned === false ? undefined : requested.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
-    const { object: next, shown, abandon } = await settle(ctx, kind, old, requested, request, options)
+    const { object: next, companions: more, shown } = await settle(ctx, kind, old, requested, request, options)
     if (isSameApartFromTimes(old, next))
       return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
     try {
@@ -104,10 +104,9 @@ export async function rewrite(
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
       const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
-      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next })
+      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, more })
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
-      abandon?.()
       throw pinned ? translate(error, kind, ref.name) : error
     }
   }

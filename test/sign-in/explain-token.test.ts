@@ -10,12 +10,21 @@ import { type CliHome, openHome } from '../support/cli-home.ts'
 import { startServer } from '../support/server.ts'
 import { exchange } from './exchange.ts'
 import { entryOf, openSignIn, type SignInStage } from './sign-in-stage.ts'
-import { seconds, startIssuer, type TestIssuer } from './test-issuer.ts'
+import { audience, seconds, startIssuer, type TestIssuer } from './test-issuer.ts'
 
 const explanations = `${ours}/accessexplanations`
 const mebibyte = 1024 * 1024
 
-type Check = { readonly name: string; readonly rule?: string; readonly passed: boolean; readonly message?: string }
+type Check = {
+  readonly name: string
+  readonly rule?: string
+  readonly passed: boolean
+  readonly message?: string
+  readonly found?: readonly string[]
+  readonly configured?: readonly string[]
+}
+const comparedIn = ({ checks }: { readonly checks: readonly Check[] }) =>
+  checks.flatMap(({ name, found, configured }) => (configured ? [{ name, found, configured }] : []))
 const failedIn = ({ checks }: { readonly checks: readonly Check[] }) =>
   checks.filter(({ passed }) => !passed).map(({ name, message }) => `${name}: ${message}`)
 
@@ -104,12 +113,30 @@ describe('the explanation of a token', () => {
     assert.equal(expired.accepted, false)
     assert.deepEqual(failedIn(expired), ['times: the token has expired'])
     assert.equal(expired.user, 'ci:robot')
-    const audience = await explain(await issuer.sign({ aud: 'https://other.example.org' }))
-    assert.match(failedIn(audience).join(), /^audience: the token has none of the audiences [^:]* issuer ci$/)
+    const wrong = await explain(await issuer.sign({ aud: 'https://other.example.org' }))
+    assert.match(failedIn(wrong).join(), /^audience: the token has none of the audiences [^:]* issuer ci$/)
     const branch = await explain(await issuer.sign({ branch: 'dev' }))
     assert.deepEqual(failedIn(branch), ['claimValidationRules[0]: only the branch main may deploy'])
     const forged = await explain(`${(await issuer.sign()).slice(0, -8)}AAAAAAAA`)
     assert.deepEqual(failedIn(forged), ['signature: the signature of the token is invalid'])
+  })
+
+  test('has the issuer or audiences of the token beside the configured ones, if they do not match', async () => {
+    const other = 'https://other.example.org'
+    for (const [aud, found] of [
+      [other, [other]],
+      [
+        [other, 7, 'x'],
+        [other, 'x'],
+      ],
+      [undefined, []],
+    ]) {
+      const explained = await explain(await issuer.sign({ aud }))
+      assert.deepEqual(comparedIn(explained), [{ name: 'audience', found, configured: [audience] }])
+    }
+    const unknown = await explain(await stranger.sign())
+    assert.deepEqual(comparedIn(unknown), [{ name: 'issuer', found: [stranger.url], configured: [issuer.url] }])
+    assert.deepEqual(comparedIn(await explain(await issuer.sign())), [])
   })
 
   test('has every failed check, not only the first', async () => {
@@ -206,12 +233,19 @@ describe('the explanation of a token', () => {
       const times = { iat: seconds() - 700, exp: seconds() - 60 }
       const rejected: (readonly [string, RegExp])[] = [
         [await issuer.sign(times), /^times +failed +the token has expired$/m],
-        [await issuer.sign({ aud: 'x' }), /^audience +failed +the token has none of the audiences/m],
+        [
+          await issuer.sign({ aud: ['x', 'y\u001b[2J'] }),
+          /^audience +failed +the token has none of the audiences .* issuer ci \(token: x, y\S*\[2J; configured: https:\S+\)$/m,
+        ],
+        [await issuer.sign({ aud: undefined }), /^audience +failed .* \(token: none; configured: https:\S+\)$/m],
         [
           await issuer.sign({ branch: 'dev' }),
           /^claimValidationRules\[0\] +failed +only the branch main may deploy: claims/m,
         ],
-        [await stranger.sign(), /^issuer +failed +the issuer of the token is not configured/m],
+        [
+          await stranger.sign(),
+          /^issuer +failed +the issuer of the token is not configured .* \(token: https:\S+; configured: https:\S+\)$/m,
+        ],
         [`${'eyJh'.repeat(mebibyte / 4)}.e30.AAAA`, /^form +failed +the token is longer than 16384 bytes$/m],
       ]
       for (const [token, why] of rejected) {

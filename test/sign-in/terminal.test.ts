@@ -362,6 +362,51 @@ suite('sessions', () => {
       assert.doesNotMatch(left, /login-/)
     }))
 
+  test('enable user lets a person sign in again and revives keys that depend on a sign-in, but no session', () =>
+    atHome(async ({ home, env }) => {
+      stage.provider.accounts['eli'] = { groups: ['dev'] }
+      await home.ok(['login', stage.server.http], { env: { ...env, ACCOUNT: 'eli' } })
+      const session = keyOf(home)
+      const pipeline = (await home.ok('create accesskey pipeline-of-eli')).trim()
+      await home.signIn(stage.server)
+      await home.ok('offboard corp:eli --yes')
+      await eventually('the session is being deleted', async () => {
+        const { body } = await stage.ask('GET', `${keys}?fieldSelector=spec.user=corp:eli`)
+        const sessions = body.items.filter((one: { spec: { type: string } }) => one.spec.type === 'Login')
+        return sessions.every((one: { metadata: object }) => 'deletionTimestamp' in one.metadata)
+      })
+      await assert.rejects(stage.groupsOf(pipeline), /401.*disabled/)
+      assert.match(
+        await home.ok('enable user corp:eli'),
+        /enabled\ncorp:eli can sign in again\..*\n.*\npipeline-of-eli +works again, if the identity provider still/,
+      )
+      assert.ok((await stage.groupsOf(pipeline)).includes('corp:dev'))
+      await assert.rejects(stage.groupsOf(session), /401/)
+      await home.ok(['login', stage.server.http, '--yes'], { env: { ...env, ACCOUNT: 'eli' } })
+    }))
+
+  test('enable user fails if a group of the provider may have more permissions than the caller', () =>
+    atHome(async ({ home }) => {
+      const rbac = '/apis/rbac.authorization.k8s.io/v1'
+      const rules = [{ verbs: ['*'], apiGroups: ['management.platform.sh'], resources: ['users'] }]
+      await stage.ask('POST', `${rbac}/clusterroles`, { metadata: { name: 'user-managers' }, rules })
+      const bind = (name: string, role: string, subject: object) =>
+        stage.ask('POST', `${rbac}/clusterrolebindings`, {
+          metadata: { name },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+          subjects: [{ apiGroup: 'rbac.authorization.k8s.io', ...subject }],
+        })
+      await bind('mia', 'user-managers', { kind: 'User', name: 'mia' })
+      await bind('operators', 'platform-admin', { kind: 'Group', name: 'corp:operators' })
+      const { spec } = (await stage.ask('POST', keys, { spec: { user: 'mia' } })).body
+      await home.signIn(stage.server, spec.key)
+      const user = { metadata: { name: 'fay' }, spec: { username: 'corp:fay', disabled: true } }
+      assert.equal((await stage.ask('POST', '/apis/management.platform.sh/v1/users', user)).status, 201)
+      const said = await home.fails(5, 'enable user corp:fay')
+      assert.match(said, /a role has permissions that the user does not have/)
+      assert.match(said, /any group that the identity provider may give; ask an administrator\n$/)
+    }))
+
   test('if the session has ended, the message names platform login', () =>
     atHome(async ({ home, env }) => {
       await home.ok(['login', stage.server.http, '--context', 'work'], { env })

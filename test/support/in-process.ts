@@ -156,7 +156,8 @@ export async function buildApiServer(
     newKeysEnd: () => undefined,
     loginOf: () => undefined,
     endOfKey: () => undefined,
-    takeDigest: (_, wanted, uid) => book.take(wanted, uid),
+    isDigestTaken: (_, wanted, { uid, holders }) =>
+      [book.find(wanted)?.uid ?? uid, ...holders].some(one => one !== uid),
     touchKeys: uses => uses.length,
     maxTokenTTL: options.maxTokenTTL ?? 86_400,
     signToken: issuer.sign,

@@ -64,11 +64,6 @@ export interface AccessKeyIndex {
   ofUser(user: string): Iterable<AccessKey>
   /** Why a secret with this digest is no longer valid, with its key. Only for secrets that existed since the server started. */
   removed(digest: string): RemovedSecret | undefined
-  /**
-   * Reserves a digest for the object with this uid until its event arrives; undefined: another object has it. Returns a function
-   * that releases it.
-   */
-  take(digest: string, uid: string): (() => void) | undefined
   stop(): void
 }
 
@@ -103,8 +98,6 @@ export function openAccessKeyIndex({
   const byLogin = new Map<string, Map<string, AccessKey>>()
   const loginOf = (key: AccessKey) => (key.login === undefined ? key : byUid.get(key.login))
   const gone = new Map<string, RemovedSecret>()
-  /** The uids that reserve a digest, between the checks of a write and its event. */
-  const taken = new Map<string, string>()
   const forget = (digest: string, uid: string, reason: RemovedSecret['reason']) => {
     const key = keys.get(digest)
     if (key?.uid !== uid) return // the digest belongs to another key by now
@@ -132,10 +125,7 @@ export function openAccessKeyIndex({
       move(byUser, before, now, ({ user }) => user)
       move(bySession, before, now, ({ session }) => session?.provider)
       move(byLogin, before, now, ({ login }) => login)
-      for (const digest of digestsOf(now)) {
-        keys.set(digest, now as AccessKey)
-        if (taken.get(digest) === now?.uid) taken.delete(digest)
-      }
+      for (const digest of digestsOf(now)) keys.set(digest, now as AccessKey)
       const affects = affectedBy(before, now, byUid)
       if (affects) changed(affects)
     },
@@ -158,14 +148,6 @@ export function openAccessKeyIndex({
     all: () => byUid.values(),
     ofUser: user => byUser.get(user)?.values() ?? [],
     removed: digest => (keys.has(digest) ? undefined : gone.get(digest)),
-    take: (digest, uid) => {
-      const holder = taken.get(digest) ?? keys.get(digest)?.uid
-      if (holder !== undefined && holder !== uid) return undefined
-      if (holder === undefined) taken.set(digest, uid)
-      return () => {
-        if (taken.get(digest) === uid) taken.delete(digest)
-      }
-    },
     stop: informer.stop,
   }
 }

@@ -3,7 +3,7 @@
 import type { Caller } from '../../api/caller.ts'
 import type { JsonObject } from '../../api/object.ts'
 import type { MappedUser } from './claim-mapping.ts'
-import { checkSignature, claimChecks, type Issuer, JwtError, parse } from './verify.ts'
+import { audiencesIn, checkSignature, claimChecks, type Issuer, JwtError, parse } from './verify.ts'
 
 export type TokenCheck = {
   readonly check: string
@@ -12,6 +12,9 @@ export type TokenCheck = {
   readonly passed: boolean
   /** Why it failed. Contains nothing of the token. */
   readonly message?: string
+  /** If the issuer or the audience failed: the values of the token, and those that auth.yaml has. */
+  readonly found?: readonly string[]
+  readonly configured?: readonly string[]
 }
 
 export type TokenExplanation = {
@@ -24,39 +27,44 @@ export type TokenExplanation = {
 }
 
 export type ExplainTokenOptions = {
-  readonly issuerOf: (url: string) => Issuer | undefined
+  /** By URL. */
+  readonly issuers: ReadonlyMap<string, Issuer>
   readonly now: () => number
   readonly callerOf: (issuer: Issuer, user: MappedUser, claims: JsonObject) => Caller
 }
 
 export async function explainToken(
   token: string,
-  { issuerOf, now, callerOf }: ExplainTokenOptions,
+  { issuers, now, callerOf }: ExplainTokenOptions,
 ): Promise<TokenExplanation> {
   const checks: TokenCheck[] = []
-  const run = async <T>(check: string, work: () => T | Promise<T>): Promise<T | undefined> => {
+  const run = async <T>(check: string, work: () => T | Promise<T>, compared = {}): Promise<T | undefined> => {
     try {
       const result = await work()
       checks.push({ check, passed: true })
       return result
     } catch (error) {
       if (!(error instanceof JwtError)) throw error
-      checks.push({ check, passed: false, message: error.message })
+      checks.push({ check, passed: false, message: error.message, ...compared })
       return undefined
     }
   }
   const parsed = await run('form', () => parse(token))
   if (!parsed) return { accepted: false, checks }
   const { id, algorithm, claims } = parsed
-  const issuer = await run('issuer', () => {
-    const found = typeof claims['iss'] === 'string' ? issuerOf(claims['iss']) : undefined
+  const named = [claims['iss']].filter(one => typeof one === 'string')
+  const matchIssuer = () => {
+    const found = issuers.get(named[0] ?? '')
     if (!found) throw new JwtError('the issuer of the token is not configured on this server', true)
     return found
-  })
+  }
+  const issuer = await run('issuer', matchIssuer, { found: named, configured: [...issuers.keys()] })
   if (!issuer) return { accepted: false, checks }
   const { config } = issuer
   await run('signature', () => checkSignature(token, issuer, { id, algorithm }))
-  for (const [name, check] of Object.entries(claimChecks)) await run(name, () => check(claims, config, now()))
+  const audiences = { found: audiencesIn(claims), configured: config.audiences }
+  for (const [name, check] of Object.entries(claimChecks))
+    await run(name, () => check(claims, config, now()), name === 'audience' ? audiences : {})
   let user: MappedUser | undefined
   for (const { name, rule, problem, user: mapped } of config.mapping.checks(claims)) {
     const verdict = problem === undefined ? { passed: true } : { passed: false, message: problem }

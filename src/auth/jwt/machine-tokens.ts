@@ -16,7 +16,7 @@ import type { IssuerKeys, PublishedKey } from './issuer-keys.ts'
 import { openPendingVerifications } from './pending-verifications.ts'
 import { UnknownToken } from './token-form.ts'
 import { jtiIn, tokenKeyId } from './token-id.ts'
-import { type Issuer, JwtError, leeway, verifyJwt } from './verify.ts'
+import { audiencesIn, type Issuer, JwtError, leeway, verifyJwt } from './verify.ts'
 
 export interface MachineTokens {
   /** Whether the token needs no verification. */
@@ -219,7 +219,7 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
     },
     explain: token =>
       explainToken(token, {
-        issuerOf: url => issuers.get(url),
+        issuers,
         now,
         callerOf: (issuer, user, claims) => toCaller({ user: { ...user, issuer }, claims, expires: 0 }, teams),
       }),
@@ -248,8 +248,6 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
 
 const isSameSource = (one: IssuerConfig, other: IssuerConfig) =>
   one.url === other.url && one.discoveryURL === other.discoveryURL && one.ca === other.ca && one.name === other.name
-
-const audiencesIn = ({ aud }: JsonObject) => [aud].flat().filter(one => typeof one === 'string')
 
 const hasAudience = ({ claims }: Entry, { config }: Issuer) =>
   audiencesIn(claims).some(one => config.audiences.includes(one))

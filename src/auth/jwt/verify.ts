@@ -135,9 +135,10 @@ async function keyOf({ config, keys }: TokenSource, id: string | undefined, algo
   throw guess(`the token is signed with a key that issuer ${config.name} does not publish`)
 }
 
-function checkAudience({ aud }: JsonObject, { audiences, name }: TokenSource['config']): void {
-  const given = typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud : []
-  if (given.some(one => typeof one === 'string' && audiences.includes(one))) return
+export const audiencesIn = ({ aud }: JsonObject): string[] => [aud].flat().filter(one => typeof one === 'string')
+
+function checkAudience(claims: JsonObject, { audiences, name }: TokenSource['config']): void {
+  if (audiencesIn(claims).some(one => audiences.includes(one))) return
   throw rejected(`the token has none of the audiences that are configured for issuer ${name}`)
 }
 

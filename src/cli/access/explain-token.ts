@@ -8,15 +8,19 @@ import { contextFlag, outputFlag } from '../flags.ts'
 import { paint, printJson, printTable } from '../print.ts'
 import { openSession } from '../session.ts'
 
+type Check = {
+  readonly name?: string
+  readonly rule?: string
+  readonly passed?: boolean
+  readonly message?: string
+  readonly found?: readonly string[]
+  readonly configured?: readonly string[]
+}
+
 type Explained = {
   readonly accepted?: boolean
   readonly issuer?: string
-  readonly checks?: readonly {
-    readonly name?: string
-    readonly rule?: string
-    readonly passed?: boolean
-    readonly message?: string
-  }[]
+  readonly checks?: readonly Check[]
   readonly user?: string
   readonly uid?: string
   readonly groups?: readonly string[]
@@ -67,15 +71,16 @@ async function readToken(file: string, io: Io): Promise<string> {
 function print({ accepted, issuer, checks = [], ...identity }: Explained, io: Io): void {
   const verdict = accepted ? paint(io, 'green', 'accepted') : paint(io, 'red', 'rejected')
   io.out(`${verdict}${issuer === undefined ? '' : ` (issuer ${plain(issuer)})`}\n\n`)
-  const rows = checks.map(({ name = '', rule, passed, message }) => [
-    name,
-    passed ? 'passed' : 'failed',
-    [message, rule].filter(Boolean).join(': '),
-  ])
+  const rows = checks.map(check => [check.name ?? '', check.passed ? 'passed' : 'failed', detailOf(check)])
   printTable(io, ['CHECK', 'RESULT', 'DETAIL'], rows)
   const lines = linesOf(identity)
   if (lines.length) io.out('\n')
   for (const [name, text] of lines) io.out(`${paint(io, 'bold', `${name}:`.padEnd(8))} ${plain(text)}\n`)
+}
+
+function detailOf({ rule, message, found = [], configured }: Check): string {
+  const detail = [message, rule].filter(Boolean).join(': ')
+  return configured ? `${detail} (token: ${found.join(', ') || 'none'}; configured: ${configured.join(', ')})` : detail
 }
 
 function linesOf({ user, uid, groups = [], extra = {}, scope }: Explained): (readonly [string, string])[] {

@@ -1,10 +1,6 @@
 // `platform offboard`: disables a user, and lists what the user still owns (D63).
 
-import { ApiError } from '../../api/errors.ts'
-import type { Kind } from '../../api/kind.ts'
-import type { Resource } from '../../api/object.ts'
-import { listAll } from '../../client/list-watch.ts'
-import { defineCommand, type Io } from '../../host/command.ts'
+import { defineCommand } from '../../host/command.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { ProjectSecret } from '../../kinds/project-secret.ts'
 import { SharedSecret } from '../../kinds/shared-secret.ts'
@@ -13,9 +9,9 @@ import { User } from '../../kinds/user.ts'
 import { confirm } from '../confirm.ts'
 import { contextFlag, yesFlag } from '../flags.ts'
 import { nameOf, printTable } from '../print.ts'
-import { selectField } from '../select-field.ts'
 import { openSession, type Session } from '../session.ts'
 import { createUser, findUser } from './resolve-user.ts'
+import { type Viewer, visibleKeys, visibleObjects } from './visible-objects.ts'
 
 export const offboard = defineCommand({
   words: ['offboard'],
@@ -33,7 +29,7 @@ export const offboard = defineCommand({
         flags.yes,
       )
       io.out(`${await disable(session, username)}\n`)
-      const owned = await ownedBy(io, session, username)
+      const owned = await ownedBy({ io, session }, username)
       if (owned.length === 0) io.out(`${username} owns nothing that you can see\n`)
       else {
         io.out(`${username} still owns:\n`)
@@ -59,21 +55,12 @@ async function disable(session: Session, username: string): Promise<string> {
   return `${nameOf(User, user)} disabled`
 }
 
-async function ownedBy(io: Io, session: Session, username: string): Promise<string[][]> {
+async function ownedBy(viewer: Viewer, username: string): Promise<string[][]> {
   const rows: string[][] = []
-  const collect = async (kind: Kind, fieldSelector: string, isOwn: (object: Resource) => boolean) => {
-    try {
-      const selection = fieldSelector ? { fieldSelector } : {}
-      for await (const object of listAll(session.resources, kind, selection))
-        if (isOwn(object)) rows.push([kind.singular, object.metadata.namespace ?? '', object.metadata.name ?? ''])
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 403) throw error
-      io.err(`platform: warning: you may not list ${kind.plural}: ${error.message}\n`)
-    }
-  }
-  const isOwner = ({ spec }: Resource) => (spec?.['owner'] as { user?: string } | undefined)?.user === username
-  for (const kind of [SharedSecret, ProjectSecret, Team]) await collect(kind, '', isOwner)
-  // The server deletes the sessions of a disabled user.
-  await collect(OwnedAccessKey, selectField('spec.user', username), ({ spec }) => spec?.['type'] !== 'Login')
-  return rows
+  for (const kind of [SharedSecret, ProjectSecret, Team])
+    for await (const { metadata, spec } of visibleObjects(viewer, kind))
+      if ((spec?.['owner'] as { user?: string } | undefined)?.user === username)
+        rows.push([kind.singular, metadata.namespace ?? '', metadata.name ?? ''])
+  const keys = await visibleKeys(viewer, username)
+  return [...rows, ...keys.map(({ metadata }) => [OwnedAccessKey.singular, '', metadata.name ?? ''])]
 }
