@@ -8,6 +8,7 @@ import { keyInUse, keyInUseWarning } from './keys/key-in-use.ts'
 import { kindNamed, readNames } from './resolve-kind.ts'
 import { locationText, namespaceFor } from './resolve-namespace.ts'
 import { openSession } from './session.ts'
+import { objectNamesOf } from './teams/resolve-team.ts'
 
 export const remove = defineCommand({
   words: ['delete'],
@@ -24,12 +25,13 @@ export const remove = defineCommand({
     { name: 'NAME', what: 'names of the objects', optional: true, many: true },
   ],
   run: async ({ flags, words }, io) => {
-    const { word, names } = readNames(words, flags.project)
+    const { word, names: given } = readNames(words, flags.project)
     const kind = kindNamed(word, 'delete', flags.project)
-    if (!names.length) throw new UsageError([`NAME is missing: names of the ${kind.plural} to delete`])
+    if (!given.length) throw new UsageError([`NAME is missing: names of the ${kind.plural} to delete`])
     const dryRun = isDryRun(flags)
     const session = await openSession(io, flags)
     try {
+      const names = await objectNamesOf(session, kind, given)
       const namespace = namespaceFor(kind, flags, session.namespace)
       const shown = names.map(name => `${kind.singular}/${name}`).join(', ')
       const isSure = flags.yes || dryRun

@@ -10,6 +10,7 @@ import { kindNamed, readNames } from './resolve-kind.ts'
 import { namespaceFor } from './resolve-namespace.ts'
 import { warnScopeMayHide } from './scope-denied.ts'
 import { openSession, type Session } from './session.ts'
+import { objectNamesOf } from './teams/resolve-team.ts'
 
 export const getFlags = {
   ...contextFlag,
@@ -54,13 +55,14 @@ export const list: Command = defineCommand({
 })
 
 export async function show(io: Io, flags: GetFlags, words: readonly string[], fieldSelector = ''): Promise<number> {
-  const { word, names } = readNames(words, flags.project)
-  const kind = kindNamed(word, names.length ? 'get' : 'list', flags.project)
-  if (flags.output === 'value') return showValue(io, flags, kind, names)
-  if (names.length && (flags.selector || flags['all-namespaces']))
+  const { word, names: given } = readNames(words, flags.project)
+  const kind = kindNamed(word, given.length ? 'get' : 'list', flags.project)
+  if (flags.output === 'value') return showValue(io, flags, kind, given)
+  if (given.length && (flags.selector || flags['all-namespaces']))
     throw new UsageError(['NAME cannot be combined with -l or -A'])
   const session = await openSession(io, flags)
   try {
+    const names = await objectNamesOf(session, kind, given)
     const namespace = namespaceFor(kind, flags, session.namespace)
     const options = { ...flags, namespace, withNamespace: kind.namespaced && flags['all-namespaces'] }
     const from = sourceOf(session, kind, flags)

@@ -54,3 +54,12 @@ test('a name that no team has stays an error', async () => {
   assert.match(await home.fails(3, 'create accesskey k --for-team green'), /team "green" not found/)
   assert.match(await home.fails(3, 'team add-user green carl'), /"green" not found/)
 })
+
+test('get and delete show and ask for the name of the team', async () => {
+  await server.request('POST', `${ours}/teams`, { body: { metadata: { name: 'red' }, spec: { username: 'reduser' } } })
+  assert.match(await home.ok('get team reduser'), /^red /m)
+  assert.equal(await home.ok('get team reduser blue -o name'), 'team/red\nteam/blue\n')
+  assert.equal(await home.ok('delete team reduser --yes'), 'team/red deleted\n')
+  const { code, stderr } = await home.run('get team reduser')
+  assert.deepEqual([code, /not found/.test(stderr)], [3, true])
+})

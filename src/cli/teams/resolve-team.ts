@@ -1,6 +1,7 @@
 // Finds the team that a command names by its name or username (D23).
 
 import { ApiError } from '../../api/errors.ts'
+import type { Kind } from '../../api/kind.ts'
 import { dnsLabel } from '../../api/names.ts'
 import { Team } from '../../kinds/team.ts'
 import type { Session } from '../session.ts'
@@ -26,6 +27,10 @@ async function findTeam({ resources }: Session, given: string): Promise<string |
 /** Returns the given name if there is no such team, for commands where that is not an error or the server reports it. */
 export const teamNameOf = async (session: Session, given: string): Promise<string> =>
   (await findTeam(session, given)) ?? given
+
+/** For commands about any kind: usernames count only for teams. */
+export const objectNamesOf = async (session: Session, kind: Kind, given: readonly string[]): Promise<string[]> =>
+  kind === Team ? Promise.all(given.map(one => teamNameOf(session, one))) : [...given]
 
 /** Throws NotFound: a reference to a missing team takes effect as soon as somebody creates the team. */
 export async function requireTeam(session: Session, given: string): Promise<string> {
