@@ -7,7 +7,8 @@ import { useSession } from '../app/session.tsx'
 import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
 import { objectKey } from '../data/object.ts'
 import { type DataChange, type DataSaved, keyNames, saveData, versionOf } from '../data/secrets.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { secretText } from '../text/secrets.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
@@ -72,19 +73,17 @@ export function SecretData({ kind, at, object }: TabProps) {
     >
       {follows && (
         <Note>
-          <span>
-            The data comes from the global secret <code>{follows.name}</code>, and follows it.
-          </span>
+          <span>{secretText.follows(follows.name ?? '')}</span>
         </Note>
       )}
-      <Card title={`Data, version ${versionOf(object)}`}>
+      <Card title={secretText.data(versionOf(object))}>
         <table className={style.table}>
           <thead>
             <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Value</th>
+              <th scope="col">{secretText.key}</th>
+              <th scope="col">{secretText.value}</th>
               <th scope="col">
-                <span className="visually-hidden">Actions</span>
+                <span className="visually-hidden">{text.actions}</span>
               </th>
             </tr>
           </thead>
@@ -146,7 +145,7 @@ export function SecretData({ kind, at, object }: TabProps) {
 function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key: string) => void }) {
   const [name, setName] = useState('')
   const isValid = /^[-._a-zA-Z0-9]{1,253}$/.test(name)
-  const problem = name === '' || isValid ? '' : 'Use letters, digits, dots, dashes and underscores.'
+  const problem = name === '' || isValid ? '' : secretText.keyRule
   return (
     <form
       className={style.add}
@@ -158,14 +157,14 @@ function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key:
       }}
     >
       <TextField
-        label="New key"
+        label={secretText.newKey}
         value={name}
         onChange={setName}
         isMono
-        problem={existing.includes(name) ? 'This key exists already.' : problem}
+        problem={existing.includes(name) ? secretText.keyExists : problem}
       />
       <Button type="submit" isDisabled={!isValid || existing.includes(name)}>
-        Add
+        {text.add}
       </Button>
     </form>
   )

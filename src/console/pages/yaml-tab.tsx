@@ -13,7 +13,8 @@ import { editable } from '../editor/difference.ts'
 import { type Saved, save } from '../editor/save.ts'
 import { completeFor } from '../editor/schema-help.ts'
 import { fromYaml, toYaml } from '../editor/yaml.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { editorText } from '../text/editor.tsx'
 import { ActionButton, Button, Denial } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
 import { Card, Note, problemOf, Stack } from '../ui/parts.tsx'
@@ -102,8 +103,7 @@ export function YamlTab({ kind, at, object }: TabProps) {
         <Note>
           <span>
             {text.unsaved}{' '}
-            {draft.base.metadata.resourceVersion !== object.metadata.resourceVersion &&
-              'Somebody has changed the object since you began. Saving keeps their change, or asks you.'}
+            {draft.base.metadata.resourceVersion !== object.metadata.resourceVersion && editorText.changedMeanwhile}
           </span>
         </Note>
       )}
@@ -114,9 +114,7 @@ export function YamlTab({ kind, at, object }: TabProps) {
       )}
       {others.length > 0 && draft && (
         <Note>
-          <span>
-            <strong>{others.join(', ')}</strong> also manage fields of this object, and may set them again.
-          </span>
+          <span>{editorText.otherManagers(others.join(', '))}</span>
         </Note>
       )}
       <Card>
@@ -138,15 +136,15 @@ export function YamlTab({ kind, at, object }: TabProps) {
         </Note>
       ))}
       {changed && (
-        <Card title={`Your change against version ${draft?.base.metadata.resourceVersion ?? ''}`}>
+        <Card title={editorText.yourChange(draft?.base.metadata.resourceVersion ?? '')}>
           <ChangeList from={changed.from} to={changed.to} />
         </Card>
       )}
-      {isChecked && <Note>The server would accept this change. Nothing is saved yet.</Note>}
+      {isChecked && <Note>{editorText.wouldSave}</Note>}
       {draft && (
         <DialogButtons>
           <Button onPress={discard}>{text.discard}</Button>
-          <Button onPress={() => void send(true)}>Check</Button>
+          <Button onPress={() => void send(true)}>{text.check}</Button>
           <ActionButton look="primary" action={{ verb: 'patch', kind, ...at }} onPress={() => void send(false)}>
             {text.save}
           </ActionButton>
