@@ -2,11 +2,14 @@
 
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { Resource } from '../../api/object.ts'
+import { applyMergePatch } from '../../api/merge-patch.ts'
+import type { JsonObject, Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
 import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
 import { objectKey } from '../data/object.ts'
 import { type DataChange, type DataSaved, keyNames, saveData, versionOf } from '../data/secrets.ts'
+import { affectedManagers, type Manager, managersOf } from '../editor/owners.ts'
+import { fieldManager } from '../editor/save.ts'
 import { text } from '../text/common.ts'
 import { secretText } from '../text/secrets.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
@@ -14,6 +17,7 @@ import { DialogButtons } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Card, Columns, Note, problemOf } from '../ui/parts.tsx'
 import { Conditions } from './conditions.tsx'
+import { AffectedManagers } from './field-managers.tsx'
 import { MetadataCard } from './object-cards.tsx'
 import { Changes, ConflictDialog, type Draft } from './secret-changes.tsx'
 import style from './secret-data.module.css'
@@ -106,6 +110,7 @@ export function SecretData({ kind, at, object }: TabProps) {
         {!follows && <AddKey existing={keys} onAdd={key => set(key, '')} />}
       </Card>
       {draft && <Changes draft={draft} current={object} />}
+      {draft && <AffectedManagers managers={affectedBy(draft.change, object)} />}
       {problem && (
         <Note tone="bad">
           <span role="alert">{problem}</span>
@@ -140,6 +145,13 @@ export function SecretData({ kind, at, object }: TabProps) {
       )}
     </Columns>
   )
+}
+
+/** Values that were not read differ from those of the change. */
+function affectedBy(change: DataChange, object: Resource): readonly Manager[] {
+  const from = object as unknown as JsonObject
+  const to = applyMergePatch(from, { spec: { data: change } }) as JsonObject
+  return affectedManagers(managersOf(object, from), { from, to, self: fieldManager })
 }
 
 function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key: string) => void }) {

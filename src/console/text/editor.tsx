@@ -1,5 +1,7 @@
 // Words of forms and of the YAML editor.
 
+import { counted } from './plural.ts'
+
 export const editorText = {
   useForm: 'Use the form',
   useYaml: 'Use YAML',
@@ -18,9 +20,21 @@ export const editorText = {
       In conflict: <code>{fields}</code>. They changed: <code>{theirs}</code>.
     </>
   ),
-  otherManagers: (names: string) => (
+  managers: 'Who manages which fields',
+  thisConsole: 'this console',
+  unnamed: 'without a name',
+  applied: 'Applied',
+  updated: 'Updated',
+  moreFields: (number: number) => `and ${counted(number, 'more field', 'more fields')}`,
+  affectsApplier: (manager: string, fields: string) => (
     <>
-      <strong>{names}</strong> also manage fields of this object, and may set them again.
+      <strong>{manager}</strong> applies <code>{fields}</code>. It may undo your change, or its next apply reports a
+      conflict.
+    </>
+  ),
+  affectsUpdater: (manager: string, fields: string) => (
+    <>
+      <strong>{manager}</strong> has set <code>{fields}</code>, and may do so again.
     </>
   ),
   mergeAdvice:
