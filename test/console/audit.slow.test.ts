@@ -88,4 +88,25 @@ else
       assert.equal(lists.length, asked)
       await page.context().close()
     })
+
+    test('times are local, in the table and in the search; the address has the time that the server reads', async () => {
+      const timeZone = 'Asia/Tokyo'
+      const page = await stage.signedIn({ context: await stage.context({ timezoneId: timeZone }) })
+      await page.goto(`${stage.url}audit?resource=teams&name=before&verb=create&from=2026-01-31T20:15:07Z`)
+      const { items } = await stage.ask(
+        'GET',
+        `${ours}/auditevents?fieldSelector=${encodeURIComponent('resource=teams,name=before,verb=create')}`,
+      )
+      const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone })
+      await row(page, 'before')
+        .first()
+        .getByText(format.format(Date.parse(items[0].stageTimestamp)))
+        .waitFor()
+      const from = page.getByLabel('From')
+      assert.equal(await from.inputValue(), '2026-02-01T05:15:07')
+      await from.fill('2026-02-01T09:00:00')
+      await page.getByRole('button', { name: 'Search', exact: true }).click()
+      await page.waitForURL(url => url.searchParams.get('from') === '2026-02-01T00:00:00.000Z')
+      await page.context().close()
+    })
   })

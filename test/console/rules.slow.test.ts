@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { notRun } from '../support/missing-tool.ts'
 import { type ConsoleStage, found, openConsoleStage, ours } from './stage.ts'
 
@@ -64,6 +64,58 @@ else
       await save(page)
       await saved(page)
       assert.equal((await stage.ask('GET', `${ours}/teams/same`)).spec.description, 'mine')
+      await page.context().close()
+    })
+
+    const apply = (path: string, kind: string, more: object) =>
+      stage.ask(
+        'PATCH',
+        `${ours}/${path}?fieldManager=flux`,
+        { apiVersion: 'management.platform.sh/v1', kind, ...more },
+        { 'content-type': 'application/apply-patch+yaml' },
+      )
+
+    test('the editor shows who manages a field, and warns before a save changes a field of others', async () => {
+      await apply('teams/managed', 'Team', { metadata: { name: 'managed' }, spec: { displayName: 'Applied' } })
+      const page = await stage.signedIn()
+      await page.goto(`${stage.url}teams/managed/yaml`)
+      const managers = page.locator('section', { hasText: 'Who manages which fields' })
+      const fieldsOf = (manager: string) =>
+        managers.getByRole('list', { name: manager, exact: true }).getByRole('listitem').allTextContents()
+      await managers.getByRole('heading', { name: 'flux' }).waitFor()
+      assert.deepEqual(await fieldsOf('flux'), ['spec.displayName'])
+      const editor = page.getByRole('textbox', { name: 'YAML' })
+      const top = async (place: Locator) => Math.round((await place.boundingBox())?.y ?? 0)
+      const line = editor.locator('.cm-line', { hasText: 'displayName' })
+      const note = page.locator('.cm-notes').getByText('flux')
+      assert.equal(await top(note), await top(line))
+
+      const warning = page.getByText('flux applies spec.displayName.')
+      await editor.click()
+      await page.keyboard.press('Control+End')
+      await page.keyboard.type('  description: mine')
+      await page.getByText('You have unsaved changes.').waitFor()
+      assert.equal(await warning.count(), 0, 'nobody else manages the description')
+      await editor.getByText('Applied').dblclick()
+      await page.keyboard.type('Changed')
+      await warning.waitFor()
+      await save(page)
+      await saved(page)
+      await warning.waitFor({ state: 'detached' })
+      await managers.getByRole('heading', { name: 'this console' }).waitFor()
+      assert.deepEqual(await fieldsOf('this console'), ['spec.description', 'spec.displayName'])
+      await note.waitFor({ state: 'detached' })
+      await page.context().close()
+    })
+
+    test('a change of a value that somebody else manages shows a warning', async () => {
+      const path = 'namespaces/default/sharedsecrets/managed'
+      const spec = { data: { password: 'b25l', user: 'c3Zj' } }
+      await apply(path, 'SharedSecret', { metadata: { name: 'managed' }, spec })
+      const page = await stage.signedIn()
+      await page.goto(`${stage.url}ns/default/secrets/managed`)
+      await page.getByRole('button', { name: 'Edit password' }).click()
+      await page.getByText('flux applies spec.data.password.').waitFor()
       await page.context().close()
     })
 

@@ -79,6 +79,19 @@ else
         assert.ok(text.includes(Buffer.from(value).toString('base64')), value)
     })
 
+    test('a manager with a hostile name: beside the lines, in the list of managers, in the warning', async () => {
+      const manager = '<img data-xss src=x onerror=ran()>'
+      const path = `${ours}/teams?fieldManager=${encodeURIComponent(manager)}`
+      await stage.ask('POST', path, { metadata: { name: 'managed' }, spec: { description: 'first' } })
+      await visit('teams/managed/yaml')
+      await page.locator('.cm-notes').getByText(manager).first().waitFor()
+      await page.getByRole('heading', { name: manager }).waitFor()
+      await page.getByRole('textbox', { name: 'YAML' }).getByText('first').dblclick()
+      await page.keyboard.type('changed')
+      await page.getByText(`${manager} has set spec.description`).waitFor()
+      await assertOnlyText(page, 'warning')
+    })
+
     test('a user with a hostile name: home, menu, what is forbidden and why', async () => {
       const { spec } = await stage.ask('POST', `${ours}/ownedaccesskeys`, { spec: { user: hostile } })
       const other = await watchedPage(stage, spec.key)

@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, useEffect, useMemo, useState } from 'react'
 import { listPath, objectPath, oneOf, shownKinds } from '../data/places.ts'
 import { loadedRows } from '../data/rows.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { Modal } from '../ui/dialog.tsx'
 import style from './palette.module.css'
 import { allPlaces } from './places.ts'
@@ -91,8 +91,8 @@ function hitsFor(typed: string): readonly Hit[] {
   )
   const lists = shownKinds.map(kind => ({
     to: listPath(kind),
-    label: `Find “${typed}”`,
-    hint: `in ${kind.plural}`,
+    label: text.find(typed),
+    hint: text.inList(kind.plural),
     search: { q: typed },
   }))
   return [...pages, ...objects, ...lists].slice(0, maxHits)

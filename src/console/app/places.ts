@@ -2,7 +2,7 @@
 
 import type { Kind } from '../../api/kind.ts'
 import { type Group, groupOf, listPath, manyOf, shownKinds } from '../data/places.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 
 /** `kind`: the kind that the place lists. */
 export type Place = { readonly to: string; readonly label: string; readonly keys?: string; readonly kind?: Kind }
@@ -39,7 +39,7 @@ export const navigation: readonly { readonly title: string; readonly places: rea
     title: text.groups[group],
     places: [...kindsIn(group), ...(extra[group] ?? [])],
   })),
-  { title: 'Understand', places: [place('/access/why', text.whyPage), place('/audit', text.audit)] },
+  { title: text.groups.understand, places: [place('/access/why', text.whyPage), place('/audit', text.audit)] },
 ].filter(({ places }) => places.length > 0)
 
 export const allPlaces: readonly Place[] = [homePlace, ...navigation.flatMap(({ places }) => places)]

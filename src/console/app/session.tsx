@@ -16,7 +16,7 @@ import {
   type Session,
   signInUrl,
 } from '../data/server.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { Modal } from '../ui/dialog.tsx'
 import { ErrorState, Loading } from '../ui/parts.tsx'
 import { SignIn, SignInPage } from './sign-in.tsx'

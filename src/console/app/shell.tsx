@@ -11,7 +11,7 @@ import { listPath, shownKinds } from '../data/places.ts'
 import { countOf } from '../data/rows.ts'
 import { consoleUrl, signOut } from '../data/server.ts'
 import { followStale, isStale } from '../data/stale.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { Button } from '../ui/button.tsx'
 import { count } from '../ui/format.ts'
 import { Logo } from '../ui/logo.tsx'
@@ -50,7 +50,7 @@ export function Shell() {
           <Crumbs pathname={pathname} />
           <button type="button" className={style.find} onClick={() => setFinding(true)}>
             {text.search}
-            <kbd>{navigator.platform.startsWith('Mac') ? '⌘K' : 'Ctrl K'}</kbd>
+            <kbd>{navigator.platform.startsWith('Mac') ? text.searchKey.mac : text.searchKey.other}</kbd>
           </button>
         </header>
         <StaleBanner />
@@ -172,7 +172,7 @@ function Me() {
     <MenuTrigger>
       <RawButton>
         <b>{user}</b>
-        {teams.length ? teams.map(team => `team ${team}`).join(', ') : text.noTeams}
+        {teams.length ? teams.map(text.team).join(', ') : text.noTeams}
       </RawButton>
       <Popover className={menu.popover ?? ''} placement="top start">
         <Menu className={menu.menu ?? ''} onAction={key => act(String(key))}>
@@ -183,7 +183,7 @@ function Me() {
           ))}
           <Separator className={menu.line ?? ''} />
           <MenuItem id="sessions" className={menu.item ?? ''}>
-            Your sessions
+            {text.yourSessions}
           </MenuItem>
           <MenuItem id="out" className={menu.item ?? ''}>
             {text.signOut}

@@ -2,7 +2,7 @@
 
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { Modal } from '../ui/dialog.tsx'
 import { Facts } from '../ui/parts.tsx'
 import { allPlaces } from './places.ts'
@@ -54,14 +54,7 @@ export function useShortcuts({ find, help }: { readonly find: () => void; readon
 
 export function ShortcutHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const jumps = allPlaces.flatMap(({ keys, label }) => (keys ? [[keys, label] as const] : []))
-  const rows = [
-    ['Ctrl K', 'Search or jump to anything'],
-    ['/', 'Filter the list'],
-    ['j k', 'Move in a list'],
-    ['↵', 'Open the row'],
-    ['?', 'This help'],
-    ...jumps,
-  ] as const
+  const rows = [...text.shortcuts, ...jumps]
   return (
     <Modal title={text.keyboard} isOpen={isOpen} onClose={onClose}>
       <Facts of={rows} />

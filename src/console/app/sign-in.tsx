@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { readSignInOptions, signInWithKey } from '../data/server.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { Button } from '../ui/button.tsx'
 import { Logo } from '../ui/logo.tsx'
 import { Loading, problemOf } from '../ui/parts.tsx'

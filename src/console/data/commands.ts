@@ -70,3 +70,9 @@ const positional = (words: readonly string[]) => [
 
 export const auditCommand = (query: { readonly [field: string]: string | undefined }): string =>
   ['platform audit search', ...Object.entries(query).map(([field, value]) => flag(field, value ?? ''))].join(' ')
+
+export const createCommand = (kind: Kind): string => `kubectl create -f ${kind.singular}.yaml`
+export const statusCommand = 'platform status'
+export const tokenCommand = (seconds: string): string => `platform create token --ttl ${quoted(`${seconds}s`)}`
+export const patchCommand = (isReverse: boolean): string =>
+  `platform vcluster patch --server -f vcluster.yaml --object object.yaml${isReverse ? ' --reverse' : ''}`

@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from '../../api/object.ts'
 import { kinds } from '../../kinds/index.ts'
+import { patchText } from '../text/patches.tsx'
 import { server } from './server.ts'
 
 type Change = { readonly path: string; readonly before?: Json; readonly after?: Json }
@@ -54,7 +55,7 @@ export type PreviewInput = {
 
 export async function preview(spec: PreviewInput): Promise<Preview> {
   const kind = kinds.find(one => one.kind === 'PatchPreview')
-  if (!kind) throw new Error('this server has no patch previews')
+  if (!kind) throw new Error(patchText.notServed)
   const { object } = await server.create(kind, '', { spec } as unknown as JsonObject)
   return (object.status ?? {}) as unknown as Preview
 }

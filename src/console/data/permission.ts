@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Kind } from '../../api/kind.ts'
 import { AccessExplanation } from '../../kinds/subject-reviews.ts'
+import { text } from '../text/common.ts'
 import { server } from './server.ts'
 
 export type Action = {
@@ -75,4 +76,4 @@ export const attributesOf = ({ verb, kind, namespace, name, subresource }: Actio
 })
 
 const needOf = ({ verb, kind, subresource }: Action): string =>
-  `${verb} on ${kind.plural}${subresource ? `/${subresource}` : ''}`
+  text.need(verb, `${kind.plural}${subresource ? `/${subresource}` : ''}`)

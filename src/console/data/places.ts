@@ -3,6 +3,7 @@
 import type { Kind } from '../../api/kind.ts'
 import type { Ref } from '../../api/object.ts'
 import { kinds } from '../../kinds/index.ts'
+import { kindTitles } from '../text/kinds.ts'
 
 /** The kinds that have pages: served and stored. A new kind needs no code here. */
 export const shownKinds: readonly Kind[] = kinds.filter(
@@ -54,15 +55,8 @@ export function objectPath(kind: Kind, { namespace, name }: Ref, tab = ''): stri
 export const kindNamed = (kindName: string): Kind | undefined => shownKinds.find(({ kind }) => kind === kindName)
 export const kindByPlural = (plural: string): Kind | undefined => shownKinds.find(kind => kind.plural === plural)
 
-/** Names that differ from the kind split into words. */
-const titles: { readonly [kind: string]: readonly [one: string, many: string] } = {
-  SharedSecret: ['global secret', 'Global secrets'],
-  ProjectSecret: ['project secret', 'Project secrets'],
-  OwnedAccessKey: ['access key', 'Access keys'],
-}
-
 const words = (kind: string) => kind.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase()
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
-export const oneOf = (kind: Kind): string => titles[kind.kind]?.[0] ?? words(kind.kind)
-export const manyOf = (kind: Kind): string => titles[kind.kind]?.[1] ?? `${capital(words(kind.kind))}s`
+export const oneOf = (kind: Kind): string => kindTitles[kind.kind]?.[0] ?? words(kind.kind)
+export const manyOf = (kind: Kind): string => kindTitles[kind.kind]?.[1] ?? `${capital(words(kind.kind))}s`

@@ -3,6 +3,7 @@
 import { ApiError } from '../../api/errors.ts'
 import { connect, type Fetch } from '../../client/connect.ts'
 import { rowsFrom } from '../../client/table-rows.ts'
+import { text } from '../text/common.ts'
 
 /** The server writes <base>, so this is right behind any prefix. It ends with `/console/`. */
 export const consoleUrl = new URL(document.baseURI)
@@ -50,7 +51,7 @@ export type Session = {
 export async function readSession(): Promise<Session | undefined> {
   const response = await fetch(new URL('auth/session', serverUrl), { headers: { Accept: 'application/json' } })
   if (response.status === 401) return undefined
-  if (!response.ok) throw new ApiError(response.status, 'Session', `the server answered ${response.status}`)
+  if (!response.ok) throw new ApiError(response.status, 'Session', text.answered(response.status))
   return (await response.json()) as Session
 }
 
@@ -61,7 +62,7 @@ export type SignInOptions = {
 
 export async function readSignInOptions(): Promise<SignInOptions> {
   const response = await fetch(new URL('auth/providers', serverUrl), { headers: { Accept: 'application/json' } })
-  if (!response.ok) throw new ApiError(response.status, 'Providers', `the server answered ${response.status}`)
+  if (!response.ok) throw new ApiError(response.status, 'Providers', text.answered(response.status))
   return (await response.json()) as SignInOptions
 }
 
@@ -82,7 +83,7 @@ export async function signInWithKey(key: string): Promise<void> {
   })
   if (response.type === 'opaqueredirect' || response.ok) return
   const status = (await response.json().catch(() => ({}))) as { readonly message?: string; readonly reason?: string }
-  throw new ApiError(response.status, status.reason ?? 'Unauthorized', status.message ?? 'the key was not accepted')
+  throw new ApiError(response.status, status.reason ?? 'Unauthorized', status.message ?? text.keyRejected)
 }
 
 /** The page that ends the session at the provider; undefined: there is none. */

@@ -5,10 +5,19 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { yaml } from '@codemirror/lang-yaml'
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint'
-import { Compartment, EditorState, type Extension } from '@codemirror/state'
-import { drawSelection, EditorView, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view'
+import { Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
+import {
+  drawSelection,
+  EditorView,
+  GutterMarker,
+  gutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
+import { shownText } from '../ui/jsx-runtime.ts'
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
 
@@ -21,6 +30,10 @@ export const editorTheme: Extension = [
     '&.cm-focused': { outline: '2px solid var(--accent)' },
     '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: '20px' },
     '.cm-gutters': { backgroundColor: 'var(--sunken)', color: 'var(--faint)', border: 'none' },
+    '.cm-notes': { padding: '0 8px', maxWidth: '18ch', fontFamily: 'var(--sans)' },
+    '.cm-notes .cm-gutterElement': { overflow: 'hidden', textOverflow: 'ellipsis', whiteSpace: 'nowrap' },
+    // The text needs the width of a phone.
+    '@media (width < 700px)': { '.cm-gutters-after': { display: 'none' } },
     '.cm-activeLine': { backgroundColor: 'var(--accent-soft)' },
     '.cm-cursor': { borderLeftColor: 'var(--text)' },
     '&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground': {
@@ -41,6 +54,47 @@ export const editorTheme: Extension = [
   ),
 ]
 
+/** Notes beside lines, by line number. */
+type Notes = (text: string) => ReadonlyMap<number, readonly string[]>
+
+class LineNote extends GutterMarker {
+  readonly text: string
+  constructor(text: string) {
+    super()
+    this.text = text
+  }
+  override eq(other: LineNote): boolean {
+    return other.text === this.text
+  }
+  override toDOM(): Node {
+    return document.createTextNode(shownText(this.text))
+  }
+}
+
+/** For other notes of the same text. */
+const notesChanged = StateEffect.define()
+
+/** A column at the end of the lines. Screen readers skip it, so the page must show the notes elsewhere as well. */
+function notesGutter(notesOf: Notes): Extension {
+  const notes = StateField.define({
+    create: state => notesOf(state.doc.toString()),
+    update: (shown, change) =>
+      change.docChanged || change.effects.some(effect => effect.is(notesChanged))
+        ? notesOf(change.state.doc.toString())
+        : shown,
+  })
+  const column = gutter({
+    class: 'cm-notes',
+    side: 'after',
+    lineMarker: ({ state }, { from }) => {
+      const found = state.field(notes).get(state.doc.lineAt(from).number)
+      return found ? new LineNote(found.join(', ')) : null
+    },
+    lineMarkerChange: ({ startState, state }) => startState.field(notes) !== state.field(notes),
+  })
+  return [notes, column]
+}
+
 type CodeEditorProps = {
   readonly label: string
   readonly value: string
@@ -48,14 +102,15 @@ type CodeEditorProps = {
   readonly problems?: (text: string) => readonly Diagnostic[]
   readonly complete?: CompletionSource
   readonly language?: Extension
+  readonly notes?: Notes
 }
 
 /** The text belongs to the user: `value` replaces it only if the editor did not report it. It may lag behind several reports. */
-export function CodeEditor({ label, value, onChange, problems, complete, language = yaml() }: CodeEditorProps) {
+export function CodeEditor({ label, value, onChange, problems, complete, language = yaml(), notes }: CodeEditorProps) {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
-  const latest = useRef({ onChange, problems })
-  latest.current = { onChange, problems }
+  const latest = useRef({ onChange, problems, notes })
+  latest.current = { onChange, problems, notes }
   const reported = useRef([value])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once
   useEffect(() => {
@@ -73,11 +128,12 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
           bracketMatching(),
           keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
           new Compartment().of(language),
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
           EditorState.readOnly.of(!onChange),
           ...(problems
             ? [lintGutter(), linter(({ state }) => latest.current.problems?.(state.doc.toString()) ?? [])]
             : []),
+          ...(notes ? [notesGutter(text => latest.current.notes?.(text) ?? new Map())] : []),
           ...(complete ? [autocompletion({ override: [complete] })] : []),
           EditorView.updateListener.of(update => {
             if (!update.docChanged) return
@@ -99,5 +155,7 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
     if (at !== -1) return
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
   }, [value])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the editor reads the latest notes
+  useEffect(() => view.current?.dispatch({ effects: notesChanged.of(null) }), [notes])
   return <div ref={place} />
 }

@@ -22,7 +22,7 @@ export function mergePatch(from: Json, to: Json): Json | undefined {
 const own = (object: JsonObject, key: string): Json | undefined =>
   Object.hasOwn(object, key) ? object[key] : undefined
 
-function isEqual(one: Json | undefined, other: Json | undefined): boolean {
+export function isEqual(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((item, index) => isEqual(item, other[index]))

@@ -3,14 +3,15 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import type { Kind } from '../../api/kind.ts'
 import type { Schema } from '../../api/schema.ts'
+import { fieldText } from '../text/fields.ts'
 
 const metadata: Schema = {
   type: 'object',
   properties: {
-    name: { type: 'string', description: 'Name of the object.' },
-    namespace: { type: 'string', description: 'Namespace of the object.' },
-    labels: { type: 'object', description: 'Labels, for selectors.' },
-    annotations: { type: 'object', description: 'Further data about the object.' },
+    name: { type: 'string', description: fieldText.name },
+    namespace: { type: 'string', description: fieldText.namespace },
+    labels: { type: 'object', description: fieldText.labels },
+    annotations: { type: 'object', description: fieldText.annotations },
   },
 }
 

@@ -3,6 +3,7 @@
 import { stringify } from 'yaml'
 import { isObject, type JsonObject } from '../../api/object.ts'
 import { decodeYaml } from '../../api/yaml-codec.ts'
+import { fieldText } from '../text/fields.ts'
 
 export const toYaml = (object: unknown): string => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })
 
@@ -12,7 +13,7 @@ export function fromYaml(text: string): Parsed {
   try {
     const { value, duplicates } = decodeYaml(new TextEncoder().encode(text))
     if (duplicates.length) return { problem: duplicates.join('\n') }
-    return isObject(value) ? { object: value } : { problem: 'the document must be an object' }
+    return isObject(value) ? { object: value } : { problem: fieldText.notAnObject }
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) }
   }

@@ -3,7 +3,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { attributesOf, explain } from '../data/permission.ts'
-import { text } from '../text.ts'
+import { accessText } from '../text/access.tsx'
+import { text } from '../text/common.ts'
 import { Card, ErrorState, Loading, Stack } from '../ui/parts.tsx'
 import type { TabProps } from './tab.ts'
 import style from './value.module.css'
@@ -22,8 +23,6 @@ export function AccessTab({ kind, at }: TabProps) {
   )
 }
 
-const questions = { get: 'Who can read it', update: 'Who can change it', delete: 'Who can delete it' } as const
-
 function WhoCan({ verb, kind, at }: Pick<TabProps, 'kind' | 'at'> & { verb: (typeof verbs)[number] }) {
   const attributes = attributesOf({ verb, kind, ...at })
   const { data, error, isPending } = useQuery({
@@ -31,7 +30,7 @@ function WhoCan({ verb, kind, at }: Pick<TabProps, 'kind' | 'at'> & { verb: (typ
     queryFn: () => explain(attributes, { whoCan: true }),
   })
   return (
-    <Card title={questions[verb]}>
+    <Card title={accessText.questions[verb]}>
       {isPending && <Loading />}
       {error && <ErrorState error={error} />}
       {data && (

@@ -3,33 +3,24 @@
 import { Link } from '@tanstack/react-router'
 import type { AuditEvent } from '../data/audit.ts'
 import { kindByPlural, objectPath } from '../data/places.ts'
+import { auditText } from '../text/audit.ts'
+import { text } from '../text/common.ts'
 import { dateTime } from '../ui/format.ts'
 import { Pill } from '../ui/parts.tsx'
 import style from './audit.module.css'
 
-const past: { readonly [verb: string]: string } = {
-  get: 'read',
-  list: 'listed',
-  watch: 'watched',
-  create: 'created',
-  update: 'replaced',
-  patch: 'changed',
-  delete: 'deleted',
-  deletecollection: 'deleted',
-}
-
 export function AuditTable({ events }: { events: readonly AuditEvent[] }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls, and must do so with the keyboard
-    <section className={style.frame} aria-label="Events" tabIndex={0}>
+    <section className={style.frame} aria-label={auditText.table} tabIndex={0}>
       <table className={style.table}>
         <thead>
           <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Who</th>
-            <th scope="col">What</th>
-            <th scope="col">Result</th>
-            <th scope="col">With</th>
+            <th scope="col">{auditText.columns.time}</th>
+            <th scope="col">{auditText.columns.who}</th>
+            <th scope="col">{auditText.columns.what}</th>
+            <th scope="col">{auditText.columns.result}</th>
+            <th scope="col">{auditText.columns.tool}</th>
           </tr>
         </thead>
         <tbody>
@@ -51,22 +42,24 @@ function EventRow({ event }: { event: AuditEvent }) {
   return (
     <tr>
       <td>
-        <time title={stageTimestamp}>{dateTime(stageTimestamp)}</time>
+        <time dateTime={stageTimestamp}>{dateTime(stageTimestamp)}</time>
       </td>
       <td>
-        {user?.username ?? 'anonymous'}
-        {impersonatedUser?.username && <span className={style.quiet}> as {impersonatedUser.username}</span>}
+        {user?.username ?? text.anonymous}
+        {impersonatedUser?.username && <span className={style.quiet}> {auditText.as(impersonatedUser.username)}</span>}
       </td>
       <td>
-        {isFailed ? `tried to ${verb}` : (past[verb] ?? verb)} <EventObject event={event} />
+        {isFailed ? auditText.triedTo(verb) : (auditText.did[verb] ?? verb)} <EventObject event={event} />
       </td>
       <td>
         <Pill tone={isDenied ? 'bad' : isFailed ? 'warn' : 'ok'}>
-          {isDenied ? 'denied' : isFailed ? `failed, ${code}` : 'done'}
+          {isDenied ? auditText.denied : isFailed ? auditText.failed(code) : auditText.done}
         </Pill>
         {isFailed && responseStatus?.message && <div className={style.quiet}>{responseStatus.message}</div>}
       </td>
-      <td className={style.quiet}>{[key && `key ${key}`, userAgent?.split(' ')[0]].filter(Boolean).join(', ')}</td>
+      <td className={style.quiet}>
+        {[key && auditText.key(key), userAgent?.split(' ')[0]].filter(Boolean).join(', ')}
+      </td>
     </tr>
   )
 }

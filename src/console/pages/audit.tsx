@@ -6,24 +6,13 @@ import { type FormEvent, useState } from 'react'
 import { type AuditQuery, auditFields, searchAudit, selectorOf } from '../data/audit.ts'
 import { useNewEvents } from '../data/audit-feed.ts'
 import { auditCommand } from '../data/commands.ts'
+import { auditText } from '../text/audit.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/fields.tsx'
-import { count } from '../ui/format.ts'
+import { fromLocalField, localField } from '../ui/format.ts'
 import { Command, ErrorState, Loading, Page, State } from '../ui/parts.tsx'
 import style from './audit.module.css'
 import { AuditTable } from './audit-table.tsx'
-
-const labels: { readonly [field in (typeof auditFields)[number]]: readonly [label: string, help: string] } = {
-  user: ['User', ''],
-  verb: ['Verb', 'create, patch, delete, …'],
-  resource: ['Resource', 'teams, sharedsecrets, …'],
-  namespace: ['Namespace', ''],
-  name: ['Name', ''],
-  uid: ['Object uid', ''],
-  code: ['Code', '403, or 4xx'],
-  from: ['From', '2026-01-31T08:00:00Z'],
-  to: ['To', ''],
-}
 
 export function AuditPage() {
   const search = useSearch({ strict: false }) as AuditQuery & { readonly reads?: string }
@@ -41,15 +30,12 @@ export function AuditPage() {
   const added = useNewEvents({ selector, first: data?.pages[0], isLive, reload: refetch })
   const events = [...added, ...(data?.pages.flatMap(page => page.events) ?? [])]
   return (
-    <Page
-      title="Who did what"
-      sub="Searched on the server, newest first. You see your own actions, and those on objects you own; administrators see everything."
-    >
+    <Page title={auditText.title} sub={auditText.about}>
       <Search key={JSON.stringify(query)} query={query} />
       <div className={style.bar}>
         <label>
-          <input type="checkbox" checked={isLive} onChange={event => setLive(event.currentTarget.checked)} /> Show new
-          events
+          <input type="checkbox" checked={isLive} onChange={event => setLive(event.currentTarget.checked)} />{' '}
+          {auditText.showNew}
         </label>
         <label>
           <input
@@ -62,22 +48,22 @@ export function AuditPage() {
               })
             }
           />{' '}
-          Show reads
+          {auditText.showReads}
         </label>
-        <span role="status">{data && `${count(events.length)} events${hasNextPage ? ', more exist' : ''}`}</span>
+        <span role="status">{data && auditText.events(events.length, hasNextPage)}</span>
       </div>
       {isPending && <Loading />}
       {error && <ErrorState error={error} retry={() => void refetch()} />}
       {data && events.length === 0 && (
-        <State title="No event matches">
-          <p>Use fewer conditions, or a longer time.</p>
+        <State title={auditText.noMatch}>
+          <p>{auditText.noMatchAdvice}</p>
         </State>
       )}
       {events.length > 0 && <AuditTable events={events} />}
       {hasNextPage && (
         <p>
           <Button isDisabled={isFetchingNextPage} onPress={() => void fetchNextPage()}>
-            Older events
+            {auditText.older}
           </Button>
         </p>
       )}
@@ -89,12 +75,20 @@ export function AuditPage() {
 const pick = (search: AuditQuery): AuditQuery =>
   Object.fromEntries(auditFields.flatMap(field => (search[field] ? [[field, String(search[field])]] : [])))
 
+/** The address has times as the server reads them, the form has local ones. */
+const withTimes = (query: AuditQuery, convert: (time: string) => string): AuditQuery => ({
+  ...query,
+  from: convert(query.from ?? ''),
+  to: convert(query.to ?? ''),
+})
+
 function Search({ query }: { query: AuditQuery }) {
   const navigate = useNavigate()
-  const [form, setForm] = useState<AuditQuery>(query)
+  const [form, setForm] = useState<AuditQuery>(withTimes(query, localField))
+  const wanted = () => pick(withTimes(form, fromLocalField))
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    void navigate({ to: '/audit', search: pick(form) })
+    void navigate({ to: '/audit', search: wanted() })
   }
   const yesterday = () => {
     const start = new Date()
@@ -102,7 +96,7 @@ function Search({ query }: { query: AuditQuery }) {
     start.setHours(0, 0, 0, 0)
     const end = new Date(start)
     end.setHours(23, 59, 59)
-    void navigate({ to: '/audit', search: pick({ ...form, from: start.toISOString(), to: end.toISOString() }) })
+    void navigate({ to: '/audit', search: { ...wanted(), from: start.toISOString(), to: end.toISOString() } })
   }
   return (
     <form onSubmit={submit}>
@@ -110,8 +104,9 @@ function Search({ query }: { query: AuditQuery }) {
         {auditFields.map(field => (
           <TextField
             key={field}
-            label={labels[field][0]}
-            help={labels[field][1]}
+            label={auditText.fields[field][0]}
+            help={auditText.fields[field][1]}
+            type={field === 'from' || field === 'to' ? 'datetime-local' : 'text'}
             value={form[field] ?? ''}
             onChange={value => setForm({ ...form, [field]: value })}
           />
@@ -119,11 +114,11 @@ function Search({ query }: { query: AuditQuery }) {
       </div>
       <div className={style.bar}>
         <Button type="submit" look="primary">
-          Search
+          {auditText.search}
         </Button>
-        <Button onPress={yesterday}>Yesterday</Button>
+        <Button onPress={yesterday}>{auditText.yesterday}</Button>
         <Button look="quiet" onPress={() => void navigate({ to: '/audit', search: {} })}>
-          Clear
+          {auditText.clear}
         </Button>
       </div>
     </form>

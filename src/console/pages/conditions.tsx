@@ -1,7 +1,7 @@
 // The conditions of an object.
 
 import type { Resource } from '../../api/object.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { ago } from '../ui/format.ts'
 import { Card, Facts, Pill } from '../ui/parts.tsx'
 
@@ -19,13 +19,14 @@ export function conditionsOf(object: Resource): readonly Condition[] {
 }
 
 const toneOf = ({ status }: Condition) => (status === 'True' ? 'ok' : status === 'False' ? 'bad' : 'warn')
-const wordOf = ({ status }: Condition) => (status === 'True' ? 'yes' : status === 'False' ? 'no' : 'unknown')
+const wordOf = ({ status }: Condition) =>
+  text.conditionStates[status === 'True' || status === 'False' ? status : 'Unknown']
 
 export function readyPill(object: Resource) {
   const ready = conditionsOf(object).find(({ type }) => type === 'Ready')
-  if (object.metadata.deletionTimestamp) return <Pill tone="warn">being deleted</Pill>
+  if (object.metadata.deletionTimestamp) return <Pill tone="warn">{text.beingDeleted}</Pill>
   if (!ready) return null
-  return <Pill tone={toneOf(ready)}>{ready.status === 'True' ? 'Ready' : (ready.reason ?? 'Not ready')}</Pill>
+  return <Pill tone={toneOf(ready)}>{ready.status === 'True' ? text.ready : (ready.reason ?? text.notReady)}</Pill>
 }
 
 export function Conditions({ object }: { object: Resource }) {

@@ -6,6 +6,7 @@ import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
+import { createCommand } from '../data/commands.ts'
 import { dropDraft, useDraft } from '../data/drafts.ts'
 import { objectPath, oneOf } from '../data/places.ts'
 import { server, serverUrl } from '../data/server.ts'
@@ -13,7 +14,8 @@ import { CodeEditor } from '../editor/code-editor.tsx'
 import { fieldManager } from '../editor/save.ts'
 import { completeFor } from '../editor/schema-help.ts'
 import { fromYaml, toYaml } from '../editor/yaml.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { editorText } from '../text/editor.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
@@ -83,7 +85,7 @@ export function CreatePage({ kind }: { kind: Kind }) {
       actions={
         hasForm && (
           <Button onPress={() => void navigate({ to: '.', search: isYaml ? {} : { as: 'yaml' }, replace: true })}>
-            {isYaml ? 'Use the form' : 'Use YAML'}
+            {isYaml ? editorText.useForm : editorText.useYaml}
           </Button>
         )
       }
@@ -95,9 +97,9 @@ export function CreatePage({ kind }: { kind: Kind }) {
             <span role="alert">{problem}</span>
           </Note>
         )}
-        {isChecked && <Note>The server would accept this. Nothing is created yet.</Note>}
+        {isChecked && <Note>{editorText.wouldCreate}</Note>}
         <DialogButtons>
-          <Button onPress={() => void send(true)}>Check</Button>
+          <Button onPress={() => void send(true)}>{text.check}</Button>
           <ActionButton
             look="primary"
             action={{ verb: 'create', kind, ...(kind.namespaced ? { namespace: namespaceIn(parsed) } : {}) }}
@@ -107,7 +109,7 @@ export function CreatePage({ kind }: { kind: Kind }) {
           </ActionButton>
         </DialogButtons>
       </Stack>
-      <Command>{`kubectl create -f ${kind.singular}.yaml`}</Command>
+      <Command>{createCommand(kind)}</Command>
       {created && (
         <ShownOnce
           name={created.metadata.name ?? ''}
@@ -143,7 +145,7 @@ function ObjectForm({ kind, object, problems, onChange }: ObjectFormProps) {
   return (
     <Stack>
       <TextField
-        label="Name"
+        label={editorText.name}
         isMono
         isRequired
         value={String(metadata['name'] ?? '')}
@@ -152,7 +154,7 @@ function ObjectForm({ kind, object, problems, onChange }: ObjectFormProps) {
       />
       {kind.namespaced && (
         <TextField
-          label="Namespace"
+          label={editorText.namespace}
           isMono
           value={String(metadata['namespace'] ?? '')}
           onChange={setName('namespace')}

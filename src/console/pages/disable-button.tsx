@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { objectKey } from '../data/object.ts'
 import { server } from '../data/server.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { ActionButton } from '../ui/button.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { problemOf } from '../ui/parts.tsx'
@@ -26,7 +26,7 @@ export function DisableButton({ kind, at, object }: TabProps) {
   return (
     <>
       <ActionButton action={{ verb: 'patch', kind, ...at }} onPress={() => void toggle()}>
-        {disabled ? 'Enable' : 'Disable'}
+        {disabled ? text.enable : text.disable}
       </ActionButton>
       <Modal title={text.failed} isOpen={problem !== ''} onClose={() => setProblem('')}>
         <p role="alert">{problem}</p>

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { searchAudit, selectorOf } from '../data/audit.ts'
 import { useNewEvents } from '../data/audit-feed.ts'
+import { auditText } from '../text/audit.ts'
 import { ErrorState, Loading, Stack, State } from '../ui/parts.tsx'
 import { AuditTable } from './audit-table.tsx'
 import type { TabProps } from './tab.ts'
@@ -21,8 +22,8 @@ export function EventsTab({ kind, at, object }: TabProps) {
   return (
     <Stack>
       {events.length === 0 ? (
-        <State title="No event yet">
-          <p>The audit log has no event of this object that you may see.</p>
+        <State title={auditText.noEvents}>
+          <p>{auditText.noEventsAdvice}</p>
         </State>
       ) : (
         <AuditTable events={events} />
@@ -31,7 +32,7 @@ export function EventsTab({ kind, at, object }: TabProps) {
         to="/audit"
         search={{ resource: kind.plural, name: at.name, ...(at.namespace ? { namespace: at.namespace } : {}) }}
       >
-        Search the audit log
+        {auditText.searchLog}
       </Link>
     </Stack>
   )

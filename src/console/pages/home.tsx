@@ -7,10 +7,13 @@ import { ApiError } from '../../api/errors.ts'
 import type { Resource } from '../../api/object.ts'
 import { pathOf } from '../../api/paths.ts'
 import { useSession } from '../app/session.tsx'
+import { statusCommand } from '../data/commands.ts'
 import { kindNamed, objectPath, oneOf, shownKinds } from '../data/places.ts'
 import { getJson } from '../data/server.ts'
+import { text } from '../text/common.ts'
+import { homeText } from '../text/home.ts'
 import { ago } from '../ui/format.ts'
-import { Card, Command, Page, Pill } from '../ui/parts.tsx'
+import { Ago, Card, Command, Page, Pill } from '../ui/parts.tsx'
 import { conditionsOf } from './conditions.tsx'
 import style from './home.module.css'
 import { expiryOf } from './key-overview.tsx'
@@ -22,16 +25,13 @@ const maxShown = 8
 export function HomePage() {
   const { user, teams } = useSession()
   return (
-    <Page
-      title={`Hello, ${user}`}
-      sub={teams.length ? `You are in ${teams.map(team => `team ${team}`).join(', ')}.` : 'You are in no team yet.'}
-    >
+    <Page title={homeText.hello(user)} sub={homeText.teams(teams)}>
       <div className={style.grid}>
         <ExpiringKeys />
         <FailedConditions />
         <Denials />
       </div>
-      <Command>platform status</Command>
+      <Command>{statusCommand}</Command>
     </Page>
   )
 }
@@ -59,9 +59,7 @@ function Section({ title, error, isPending, nothing, rows }: SectionProps) {
   return (
     <Card title={title}>
       {isPending && <p className={style.quiet}>…</p>}
-      {error !== null && (
-        <p className={style.quiet}>{isForbidden ? error.message : 'This part could not be loaded.'}</p>
-      )}
+      {error !== null && <p className={style.quiet}>{isForbidden ? error.message : homeText.notLoaded}</p>}
       {!isPending && error === null && rows.length === 0 && <p className={style.quiet}>{nothing}</p>}
       <ul className={style.list}>{rows}</ul>
     </Card>
@@ -89,18 +87,12 @@ function ExpiringKeys() {
     .map(({ key: { metadata }, expiry }) => (
       <li key={metadata.uid} className={style.row}>
         {kind && <Link to={objectPath(kind, { namespace: '', name: metadata.name ?? '' })}>{metadata.name}</Link>}
-        <Pill tone={expiry < now ? 'bad' : 'warn'}>{expiry < now ? 'expired' : `expires ${ago(expiry)}`}</Pill>
+        <Pill tone={expiry < now ? 'bad' : 'warn'}>
+          {expiry < now ? homeText.expired : homeText.expires(ago(expiry))}
+        </Pill>
       </li>
     ))
-  return (
-    <Section
-      title="Keys about to expire"
-      error={error}
-      isPending={isPending}
-      rows={rows}
-      nothing="No key expires within two weeks."
-    />
-  )
+  return <Section title={homeText.keys} error={error} isPending={isPending} rows={rows} nothing={homeText.noKeys} />
 }
 
 const watched = ['teams', 'sharedsecrets', 'projectsecrets', 'clusters']
@@ -138,11 +130,11 @@ function FailedConditions() {
     })
   return (
     <Section
-      title="Failed conditions"
+      title={homeText.conditions}
       error={error}
       isPending={isPending}
       rows={rows}
-      nothing="All conditions are met."
+      nothing={homeText.noConditions}
     />
   )
 }
@@ -169,18 +161,18 @@ function Denials() {
   const rows = (data?.items ?? []).map(({ metadata, verb, user, objectRef, stageTimestamp }) => (
     <li key={metadata.uid} className={style.row}>
       <span>
-        {user?.username ?? 'anonymous'} may not {verb} {objectRef?.resource} {objectRef?.name}
+        {homeText.denial(
+          user?.username ?? text.anonymous,
+          verb,
+          [objectRef?.resource, objectRef?.name].filter(Boolean).join(' '),
+        )}
       </span>
-      <time className={style.quiet}>{ago(stageTimestamp)}</time>
+      <span className={style.quiet}>
+        <Ago at={stageTimestamp} />
+      </span>
     </li>
   ))
   return (
-    <Section
-      title="Recent denials"
-      error={error}
-      isPending={isPending}
-      rows={rows}
-      nothing="Nobody was denied anything recently."
-    />
+    <Section title={homeText.denials} error={error} isPending={isPending} rows={rows} nothing={homeText.noDenials} />
   )
 }

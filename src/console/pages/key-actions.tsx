@@ -7,7 +7,8 @@ import { overlapReason } from '../../kinds/key-rotation.ts'
 import { rotateCommand } from '../data/commands.ts'
 import { objectKey } from '../data/object.ts'
 import { server, serverUrl } from '../data/server.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { keyText } from '../text/keys.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/fields.tsx'
@@ -18,11 +19,11 @@ import type { TabProps } from './tab.ts'
 
 /** Seconds, and the same for the command line. */
 const overlaps: { readonly [label: string]: readonly [seconds: number, flag: string] } = {
-  '10 minutes': [600, '10m'],
-  '1 hour': [3600, '1h'],
-  '1 day': [86_400, '1d'],
-  '7 days': [604_800, '7d'],
-  'no time: it ends at once': [0, ''],
+  [keyText.overlaps.tenMinutes]: [600, '10m'],
+  [keyText.overlaps.hour]: [3600, '1h'],
+  [keyText.overlaps.day]: [86_400, '1d'],
+  [keyText.overlaps.week]: [604_800, '7d'],
+  [keyText.overlaps.none]: [0, ''],
 }
 
 export function KeyActions(props: TabProps) {
@@ -36,7 +37,7 @@ export function KeyActions(props: TabProps) {
           action={{ verb: 'create', kind, ...at, subresource: 'rotate' }}
           onPress={() => setRotating(true)}
         >
-          Rotate
+          {keyText.rotate}
         </ActionButton>
       )}
       <DisableButton {...props} />
@@ -47,7 +48,7 @@ export function KeyActions(props: TabProps) {
 
 function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void }) {
   const client = useQueryClient()
-  const [overlap, setOverlap] = useState('1 hour')
+  const [overlap, setOverlap] = useState<string>(keyText.overlaps.hour)
   const [problem, setProblem] = useState('')
   const [needsForce, setNeedsForce] = useState(false)
   const [secret, setSecret] = useState('')
@@ -66,27 +67,20 @@ function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void })
     }
   }
   return (
-    <Modal title={`Rotate ${at.name}`} isOpen onClose={onClose}>
-      <p>
-        The server makes a new secret. The old one works until the overlap ends, so clients can switch without downtime.
-      </p>
-      <SelectField
-        label="The old key works for another"
-        value={overlap}
-        onChange={setOverlap}
-        options={Object.keys(overlaps)}
-      />
+    <Modal title={keyText.rotateNamed(at.name)} isOpen onClose={onClose}>
+      <p>{keyText.rotateAdvice}</p>
+      <SelectField label={keyText.overlap} value={overlap} onChange={setOverlap} options={Object.keys(overlaps)} />
       {problem && (
         <Note tone="bad">
           <span role="alert">{problem}</span>
-          {needsForce && <span>Rotating again ends the oldest secret at once.</span>}
+          {needsForce && <span>{keyText.forceAdvice}</span>}
         </Note>
       )}
       <Command>{rotateCommand(at.name, flag)}</Command>
       <DialogButtons>
         <Button onPress={onClose}>{text.cancel}</Button>
         <Button look={needsForce ? 'danger' : 'primary'} onPress={() => void rotate()}>
-          {needsForce ? 'Rotate, and end the oldest secret' : 'Rotate'}
+          {needsForce ? keyText.force : keyText.rotate}
         </Button>
       </DialogButtons>
       {/* Inside of this dialog, so that the focus returns to the button that opened it. */}

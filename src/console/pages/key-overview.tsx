@@ -3,11 +3,12 @@
 import type { Scope } from '../../api/caller.ts'
 import type { Resource } from '../../api/object.ts'
 import { keyExpiry } from '../../kinds/key-expiry.ts'
-import { text } from '../text.ts'
-import { ago, dateTime, duration } from '../ui/format.ts'
-import { Card, Columns, Facts, Note, Pill } from '../ui/parts.tsx'
+import { text } from '../text/common.ts'
+import { keyText } from '../text/keys.tsx'
+import { scopeSentences } from '../text/scope.ts'
+import { ago, duration } from '../ui/format.ts'
+import { Ago, Card, Columns, Facts, Note, Pill } from '../ui/parts.tsx'
 import { MetadataCard } from './object-cards.tsx'
-import { scopeSentences } from './scope-words.ts'
 import type { TabProps } from './tab.ts'
 import { Value } from './value.tsx'
 
@@ -44,13 +45,13 @@ export function KeyOverview({ kind, object }: TabProps) {
   const status = (object.status ?? {}) as KeyStatus
   const sentences = scopeSentences(spec.scope)
   const expiry = expiryOf(object)
-  const owner = spec.team ? `team ${spec.team}` : (spec.user ?? spec.subject ?? '')
+  const owner = spec.team ? text.team(spec.team) : (spec.user ?? spec.subject ?? '')
   return (
     <Columns side={<MetadataCard object={object} />}>
-      {spec.disabled && <Note tone="warn">This key is disabled. It does not grant access.</Note>}
-      <Card title="What it may do">
+      {spec.disabled && <Note tone="warn">{keyText.disabled}</Note>}
+      <Card title={keyText.scope}>
         {sentences.length === 0 ? (
-          <p>Everything that {owner} may do.</p>
+          <p>{keyText.everything(owner)}</p>
         ) : (
           <ul>
             {sentences.map(sentence => (
@@ -60,41 +61,24 @@ export function KeyOverview({ kind, object }: TabProps) {
         )}
       </Card>
       {status.keys && status.keys.length > 1 && <Rotation secrets={status.keys} />}
-      <Card title="Facts">
+      <Card title={keyText.facts}>
         <Facts
           of={[
-            ['Acts as', owner],
-            ['Type', spec.type],
-            ['Description', spec.description],
-            ['Extra groups', spec.groups?.join(', ')],
-            [
-              'Last used',
-              status.lastActivity ? (
-                <time title={dateTime(status.lastActivity)}>{ago(status.lastActivity)}</time>
-              ) : (
-                text.never
-              ),
-            ],
-            [
-              'Expires',
-              Number.isFinite(expiry) ? (
-                <time title={dateTime(new Date(expiry).toISOString())}>{ago(expiry)}</time>
-              ) : (
-                text.never
-              ),
-            ],
-            [
-              'Lifetime',
-              spec.ttl ? `${duration(spec.ttl)}${spec.ttlAfterLastActivity ? ' after the last use' : ''}` : undefined,
-            ],
-            ['Signed in with', spec.identity?.connector],
-            ['Groups', spec.identity?.groups?.join(', ')],
-            ['Made with', spec.parent],
+            [keyText.owner, owner],
+            [keyText.type, spec.type],
+            [keyText.description, spec.description],
+            [keyText.extraGroups, spec.groups?.join(', ')],
+            [keyText.lastUsed, status.lastActivity ? <Ago at={status.lastActivity} /> : text.never],
+            [keyText.expires, Number.isFinite(expiry) ? <Ago at={expiry} /> : text.never],
+            [keyText.lifetime, lifetimeOf(spec)],
+            [keyText.provider, spec.identity?.connector],
+            [keyText.groups, spec.identity?.groups?.join(', ')],
+            [keyText.parent, spec.parent],
           ]}
         />
       </Card>
       {spec.scope && (
-        <Card title="Scope as written">
+        <Card title={keyText.scopeAsWritten}>
           <Value value={spec.scope as never} schema={kind.spec?.properties?.['scope']} />
         </Card>
       )}
@@ -102,35 +86,25 @@ export function KeyOverview({ kind, object }: TabProps) {
   )
 }
 
+const lifetimeOf = ({ ttl, ttlAfterLastActivity = false }: KeySpec): string => {
+  if (!ttl) return ''
+  return ttlAfterLastActivity ? keyText.afterLastUse(duration(ttl)) : duration(ttl)
+}
+
 /** The new secret first. The old one must be unused before its end. */
 function Rotation({ secrets: [fresh, old] }: { secrets: readonly Secret[] }) {
   if (!fresh || !old) return null
   const isSwitched = fresh.lastActivity !== undefined && (old.lastActivity ?? '') <= fresh.lastActivity
   return (
-    <Card title="A rotation is running">
+    <Card title={keyText.rotation}>
       <Facts
         of={[
-          [
-            'New key',
-            <>
-              <code>{fresh.id}</code>, {fresh.lastActivity ? `last used ${ago(fresh.lastActivity)}` : 'not used yet'}
-            </>,
-          ],
-          [
-            'Old key',
-            <>
-              <code>{old.id}</code>, ends {ago(old.until)},{' '}
-              {old.lastActivity ? `last used ${ago(old.lastActivity)}` : 'not used'}
-            </>,
-          ],
+          [keyText.newKey, keyText.newKeyState(fresh.id, ago(fresh.lastActivity))],
+          [keyText.oldKey, keyText.oldKeyState(old.id, ago(old.until), ago(old.lastActivity))],
         ]}
       />
       <p>
-        {isSwitched ? (
-          <Pill tone="ok">clients use the new key</Pill>
-        ) : (
-          <Pill tone="warn">clients still use the old key</Pill>
-        )}
+        {isSwitched ? <Pill tone="ok">{keyText.isSwitched}</Pill> : <Pill tone="warn">{keyText.isNotSwitched}</Pill>}
       </p>
     </Card>
   )

@@ -2,7 +2,7 @@
 
 import type { ComponentType } from 'react'
 import type { Kind } from '../../api/kind.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { DisableButton } from './disable-button.tsx'
 import { KeyActions } from './key-actions.tsx'
 import { KeyOverview } from './key-overview.tsx'

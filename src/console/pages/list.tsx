@@ -7,11 +7,11 @@ import type { Json } from '../../api/object.ts'
 import { listCommand } from '../data/commands.ts'
 import { listPath, manyOf, objectPath, oneOf } from '../data/places.ts'
 import { type Row, type Rows, useRows } from '../data/rows.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
-import { ago, count, dateTime } from '../ui/format.ts'
+import { count } from '../ui/format.ts'
 import { Grid, type GridColumn } from '../ui/grid.tsx'
-import { Command, ErrorState, Loading, Note, Page, Pill, State } from '../ui/parts.tsx'
+import { Ago, Command, ErrorState, Loading, Note, Page, Pill, State } from '../ui/parts.tsx'
 import { filterRows, parseFilter, sortRows } from './filter.ts'
 import style from './list.module.css'
 
@@ -80,7 +80,8 @@ export function ListPage({ kind }: { kind: Kind }) {
       </Body>
       <div className={style.foot}>
         <span>
-          <kbd>j</kbd> <kbd>k</kbd> move · <kbd>↵</kbd> open · <kbd>/</kbd> filter
+          <kbd>j</kbd> <kbd>k</kbd> {text.listKeys.move} · <kbd>↵</kbd> {text.listKeys.open} · <kbd>/</kbd>{' '}
+          {text.listKeys.filter}
         </span>
         <span>{text.sortedBy(labelOf(column).toLowerCase())}</span>
       </div>
@@ -153,13 +154,13 @@ function Counter({ list, shown }: { list: Rows; shown: number }) {
 const labelOf = (column: string) => column.replaceAll('-', ' ')
 
 function columnsOf(kind: Kind): readonly GridColumn<Row>[] {
-  const namespace: GridColumn<Row> = { name: 'Namespace', label: 'Namespace', cell: row => row.namespace }
+  const namespace: GridColumn<Row> = { name: 'Namespace', label: text.columns.namespace, cell: row => row.namespace }
   return [
     {
       name: 'Name',
-      label: 'Name',
+      label: text.columns.name,
       width: 'minmax(180px, 1.6fr)',
-      cell: row => (row.isDeleting ? `${row.name} (being deleted)` : row.name),
+      cell: row => (row.isDeleting ? text.deletedSoon(row.name) : row.name),
     },
     ...(kind.namespaced ? [namespace] : []),
     ...kind.columns.map(({ name, type }) => ({
@@ -169,9 +170,9 @@ function columnsOf(kind: Kind): readonly GridColumn<Row>[] {
     })),
     {
       name: 'Age',
-      label: 'Age',
+      label: text.columns.age,
       width: 'minmax(90px, 0.6fr)',
-      cell: row => <time title={dateTime(row.created)}>{ago(row.created)}</time>,
+      cell: row => <Ago at={row.created} />,
     },
   ]
 }

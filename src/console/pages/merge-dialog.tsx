@@ -8,7 +8,8 @@ import type { JsonObject, Resource } from '../../api/object.ts'
 import { editorTheme } from '../editor/code-editor.tsx'
 import { changedPaths, editable, type Path, pathText } from '../editor/difference.ts'
 import { toYaml } from '../editor/yaml.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { editorText } from '../text/editor.tsx'
 import { Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { Note } from '../ui/parts.tsx'
@@ -38,8 +39,8 @@ export function MergeDialog({ base, theirs, mine, paths, onResolved, onCancel }:
     ]
     const merge = new MergeView({
       parent: place.current,
-      a: { doc: theirText, extensions: side('The newest version', true) },
-      b: { doc: mine, extensions: side('Your text', false) },
+      a: { doc: theirText, extensions: side(editorText.newest, true) },
+      b: { doc: mine, extensions: side(editorText.yourText, false) },
       revertControls: 'a-to-b',
       highlightChanges: true,
     })
@@ -47,23 +48,17 @@ export function MergeDialog({ base, theirs, mine, paths, onResolved, onCancel }:
     return () => merge.destroy()
   }, [])
   return (
-    <Modal title="Somebody else changed the same fields" isOpen isWide onClose={onCancel}>
+    <Modal title={editorText.conflict} isOpen isWide onClose={onCancel}>
       <Note tone="warn">
-        <span>
-          In conflict: <code>{paths.map(pathText).join(', ')}</code>. They changed:{' '}
-          <code>{theirChanges.map(pathText).join(', ')}</code>.
-        </span>
+        <span>{editorText.inConflict(paths.map(pathText).join(', '), theirChanges.map(pathText).join(', '))}</span>
       </Note>
-      <p>
-        On the left is the newest version, on the right your text. Take over what you want to keep, and edit the right
-        side.
-      </p>
+      <p>{editorText.mergeAdvice}</p>
       <div ref={place} />
       <DialogButtons>
         <Button onPress={onCancel}>{text.cancel}</Button>
-        <Button onPress={() => onResolved(theirText)}>Take theirs</Button>
+        <Button onPress={() => onResolved(theirText)}>{editorText.takeTheirs}</Button>
         <Button look="primary" onPress={() => onResolved(view.current?.b.state.doc.toString() ?? mine)}>
-          Use the right side
+          {editorText.useRight}
         </Button>
       </DialogButtons>
     </Modal>

@@ -1,9 +1,8 @@
 // Cards that the pages of several kinds show.
 
 import type { Resource } from '../../api/object.ts'
-import { text } from '../text.ts'
-import { ago, dateTime } from '../ui/format.ts'
-import { Card, Facts, Pill } from '../ui/parts.tsx'
+import { text } from '../text/common.ts'
+import { Ago, Card, Facts, Pill } from '../ui/parts.tsx'
 
 export function MetadataCard({ object }: { object: Resource }) {
   const { metadata } = object
@@ -13,13 +12,8 @@ export function MetadataCard({ object }: { object: Resource }) {
     <Card title={text.metadata}>
       <Facts
         of={[
-          [
-            text.created,
-            metadata.creationTimestamp && (
-              <time title={dateTime(metadata.creationTimestamp)}>{ago(metadata.creationTimestamp)}</time>
-            ),
-          ],
-          ['uid', metadata.uid && <code>{metadata.uid}</code>],
+          [text.created, metadata.creationTimestamp && <Ago at={metadata.creationTimestamp} />],
+          [text.uid, metadata.uid && <code>{metadata.uid}</code>],
           [text.version, metadata.resourceVersion],
           [text.labels, labels.length > 0 && labels.map(([key, value]) => <Pill key={key}>{`${key}=${value}`}</Pill>)],
           [text.managers, managers.join(', ')],

@@ -2,9 +2,12 @@
 
 import { useState } from 'react'
 import type { JsonObject } from '../../api/object.ts'
+import { patchCommand } from '../data/commands.ts'
 import { type Preview, type PreviewInput, preview, type Trace } from '../data/patch-preview.ts'
 import { CodeEditor } from '../editor/code-editor.tsx'
 import { fromYaml, toYaml } from '../editor/yaml.ts'
+import { text } from '../text/common.ts'
+import { patchText } from '../text/patches.tsx'
 import { Button } from '../ui/button.tsx'
 import { SelectField } from '../ui/fields.tsx'
 import { Card, Command, CopyButton, Note, Page, Pill, problemOf, Stack } from '../ui/parts.tsx'
@@ -28,6 +31,8 @@ const firstPatches = `patches:
     expression: '"host-" + value'
     reverseExpression: value.slice(5)
 `
+
+const directions = ['toHost', 'toVirtual'] as const
 
 type Shared = { readonly object: string; readonly patches: string; readonly direction: PreviewInput['direction'] }
 
@@ -58,8 +63,8 @@ export function PatchesPage() {
     setProblem('')
     const object = fromYaml(input.object)
     const patches = fromYaml(input.patches)
-    if ('problem' in object) return setProblem(`Object: ${object.problem}`)
-    if ('problem' in patches) return setProblem(`Patches: ${patches.problem}`)
+    if ('problem' in object) return setProblem(patchText.objectProblem(object.problem))
+    if ('problem' in patches) return setProblem(patchText.patchesProblem(patches.problem))
     setRunning(true)
     try {
       const list = (patches.object['patches'] ?? []) as readonly JsonObject[]
@@ -72,22 +77,19 @@ export function PatchesPage() {
   }
   const link = new URL(`patches#${fragmentOf(input)}`, document.baseURI).href
   return (
-    <Page
-      title="Patch playground"
-      sub="The server evaluates the patches in its sandbox. Nothing is stored, and no cluster is touched."
-    >
-      {shared && !result && <Note tone="warn">This input came with the link. Read it before you run it.</Note>}
+    <Page title={text.patches} sub={patchText.about}>
+      {shared && !result && <Note tone="warn">{patchText.fromLink}</Note>}
       <div className={style.bar}>
         <SelectField
-          label="Direction"
+          label={patchText.direction}
           value={input.direction}
-          options={['toHost', 'toVirtual']}
+          options={directions}
           onChange={direction => setInput({ ...input, direction: direction as Shared['direction'] })}
         />
         <Button look="primary" isDisabled={isRunning} onPress={() => void run()}>
-          {isRunning ? 'Running…' : 'Run'}
+          {isRunning ? patchText.running : patchText.run}
         </Button>
-        <CopyButton value={link} label="Copy a link to this input" />
+        <CopyButton value={link} label={patchText.copyLink} />
       </div>
       {problem && (
         <Note tone="bad">
@@ -95,18 +97,32 @@ export function PatchesPage() {
         </Note>
       )}
       <div className={style.columns}>
-        <Card title="Object">
-          <CodeEditor label="Object" value={input.object} onChange={object => setInput({ ...input, object })} />
+        <Card title={patchText.object}>
+          <CodeEditor
+            label={patchText.object}
+            value={input.object}
+            onChange={object => setInput({ ...input, object })}
+          />
         </Card>
-        <Card title="Patches">
-          <CodeEditor label="Patches" value={input.patches} onChange={patches => setInput({ ...input, patches })} />
+        <Card title={patchText.patches}>
+          <CodeEditor
+            label={patchText.patches}
+            value={input.patches}
+            onChange={patches => setInput({ ...input, patches })}
+          />
         </Card>
       </div>
       {result && <Result result={result} />}
-      <Command>{`platform vcluster patch --server -f vcluster.yaml --object object.yaml${input.direction === 'toVirtual' ? ' --reverse' : ''}`}</Command>
+      <Command>{patchCommand(input.direction === 'toVirtual')}</Command>
     </Page>
   )
 }
+
+/** "Patch 1, expression, line 2, column 5". */
+const placeOf = ({ patch, field, line, column }: NonNullable<Preview['problem']>): string =>
+  [patch !== undefined && patchText.patch(patch), field, line !== undefined && patchText.place(line, column)]
+    .filter(Boolean)
+    .join(', ')
 
 function Result({ result }: { result: Preview }) {
   const { problem, problems = [], trace = [], object, reverse, roundTrip, fixpoint, notes = [] } = result
@@ -117,27 +133,25 @@ function Result({ result }: { result: Preview }) {
         {all.map(one => (
           <Note key={`${one.message} ${one.patch} ${one.line}`} tone="bad">
             <span role="alert">
-              {one.patch !== undefined && `Patch ${one.patch + 1}, `}
-              {one.field}
-              {one.line !== undefined && `, line ${one.line}, column ${one.column}`}: {one.message}
+              {placeOf(one)}: {one.message}
             </span>
           </Note>
         ))}
         {fixpoint && <Fixpoint {...fixpoint} />}
         {roundTrip && (
-          <Card title="Round trip">
+          <Card title={patchText.roundTrip}>
             <p>
               {roundTrip.equal ? (
-                <Pill tone="ok">gives back the original</Pill>
+                <Pill tone="ok">{patchText.givesBack}</Pill>
               ) : (
-                <Pill tone="warn">does not give back the original</Pill>
+                <Pill tone="warn">{patchText.doesNotGiveBack}</Pill>
               )}
             </p>
             <Changes changes={roundTrip.differences ?? []} />
           </Card>
         )}
         {trace.length > 0 && (
-          <Card title="Trace">
+          <Card title={patchText.trace}>
             {trace.map(one => (
               <TraceRow key={one.patch} trace={one} />
             ))}
@@ -149,13 +163,13 @@ function Result({ result }: { result: Preview }) {
       </Stack>
       <Stack>
         {object && (
-          <Card title="Result">
-            <CodeEditor label="Result" value={toYaml(object)} />
+          <Card title={patchText.result}>
+            <CodeEditor label={patchText.result} value={toYaml(object)} />
           </Card>
         )}
         {reverse?.object && (
-          <Card title="And back">
-            <CodeEditor label="Result of the reverse direction" value={toYaml(reverse.object)} />
+          <Card title={patchText.back}>
+            <CodeEditor label={patchText.backResult} value={toYaml(reverse.object)} />
           </Card>
         )}
       </Stack>
@@ -165,20 +179,17 @@ function Result({ result }: { result: Preview }) {
 
 function Fixpoint({ settled, rounds, changing = [] }: NonNullable<Preview['fixpoint']>) {
   return (
-    <Card title="Again and again">
+    <Card title={patchText.fixpoint}>
       <p>
         {settled ? (
-          <Pill tone="ok">settles after {rounds === 1 ? '1 round' : `${rounds} rounds`}</Pill>
+          <Pill tone="ok">{patchText.settles(rounds)}</Pill>
         ) : (
-          <Pill tone="bad">never settles: still changing after {rounds} rounds</Pill>
+          <Pill tone="bad">{patchText.neverSettles(rounds)}</Pill>
         )}
       </p>
       {changing.map(({ side, path, patches = [], values = [] }) => (
         <Note key={`${side} ${path}`} tone="warn">
-          <span>
-            {patches.map(index => `Patch ${index + 1}`).join(' and ') || 'Something'} keeps changing <code>{path}</code>{' '}
-            of the {side} object. Make <code>reverseExpression</code> undo <code>expression</code>.
-          </span>
+          <span>{patchText.keepsChanging(patches, path, side)}</span>
           <span className={style.change}>{values.map(value => JSON.stringify(value)).join(' → ')}</span>
         </Note>
       ))}
@@ -190,9 +201,9 @@ function TraceRow({ trace: { patch, path, changes = [], skipped = [], unmatched,
   return (
     <div>
       <h3>
-        Patch {patch + 1}: <code>{path}</code>
+        {patchText.patch(patch)}: <code>{path}</code>
       </h3>
-      {unmatched && <p>No field has this path.</p>}
+      {unmatched && <p>{patchText.unmatched}</p>}
       {error && <p role="alert">{error.message}</p>}
       <Changes changes={changes} />
       {skipped.map(one => (
@@ -208,8 +219,8 @@ const Changes = ({ changes }: { changes: NonNullable<Trace['changes']> }) => (
   <ul className={style.list}>
     {changes.map(({ path, before, after }) => (
       <li key={path} className={style.change}>
-        {path}: {before === undefined ? '(absent)' : JSON.stringify(before)} →{' '}
-        {after === undefined ? '(removed)' : JSON.stringify(after)}
+        {path}: {before === undefined ? patchText.absent : JSON.stringify(before)} →{' '}
+        {after === undefined ? patchText.removed : JSON.stringify(after)}
       </li>
     ))}
   </ul>

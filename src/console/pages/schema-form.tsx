@@ -2,6 +2,8 @@
 
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
+import { text } from '../text/common.ts'
+import { editorText } from '../text/editor.tsx'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import style from './schema-form.module.css'
@@ -135,7 +137,7 @@ function ListField({ name, schema, value, problems, path, onChange }: FieldProps
         // biome-ignore lint/suspicious/noArrayIndexKey: items of a list have no identity
         <div key={index} className={style.row}>
           <Field
-            name={`${labelOf(name)} ${index + 1}`}
+            name={editorText.item(labelOf(name), index + 1)}
             schema={{ ...inner, description: '' }}
             value={item}
             isRequired={false}
@@ -145,15 +147,15 @@ function ListField({ name, schema, value, problems, path, onChange }: FieldProps
           />
           <Button
             look="quiet"
-            aria-label={`Remove ${labelOf(name)} ${index + 1}`}
+            aria-label={text.removeNamed(editorText.item(labelOf(name), index + 1))}
             onPress={() => set(index, undefined)}
           >
-            Remove
+            {text.remove}
           </Button>
         </div>
       ))}
       <div>
-        <Button onPress={() => onChange([...items, inner.type === 'object' ? {} : ''])}>Add</Button>
+        <Button onPress={() => onChange([...items, inner.type === 'object' ? {} : ''])}>{text.add}</Button>
       </div>
     </fieldset>
   )
@@ -161,28 +163,28 @@ function ListField({ name, schema, value, problems, path, onChange }: FieldProps
 
 function MapField({ name, schema, value, onChange }: FieldProps) {
   const entries = Object.entries(isObject(value) ? value : {})
-  const set = (index: number, key: string, text: string) =>
-    onChange(Object.fromEntries(entries.map((entry, at) => (at === index ? [key, text] : entry))))
+  const set = (index: number, key: string, value: string) =>
+    onChange(Object.fromEntries(entries.map((entry, at) => (at === index ? [key, value] : entry))))
   return (
     <fieldset className={style.group}>
       <legend>{labelOf(name)}</legend>
       <p className={style.help}>{schema.description}</p>
-      {entries.map(([key, text], index) => (
+      {entries.map(([key, one], index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the key of an entry changes while somebody types it
         <div key={index} className={style.row}>
-          <TextField label="Key" value={key} onChange={next => set(index, next, String(text))} isMono />
-          <TextField label="Value" value={String(text)} onChange={next => set(index, key, next)} isMono />
+          <TextField label={editorText.key} value={key} onChange={next => set(index, next, String(one))} isMono />
+          <TextField label={editorText.value} value={String(one)} onChange={next => set(index, key, next)} isMono />
           <Button
             look="quiet"
-            aria-label={`Remove ${key}`}
+            aria-label={text.removeNamed(key)}
             onPress={() => onChange(Object.fromEntries(entries.filter((_, at) => at !== index)))}
           >
-            Remove
+            {text.remove}
           </Button>
         </div>
       ))}
       <div>
-        <Button onPress={() => onChange({ ...Object.fromEntries(entries), '': '' })}>Add</Button>
+        <Button onPress={() => onChange({ ...Object.fromEntries(entries), '': '' })}>{text.add}</Button>
       </div>
     </fieldset>
   )

@@ -3,7 +3,8 @@
 import { useState } from 'react'
 import type { Resource } from '../../api/object.ts'
 import { type DataChange, keyNames, sizeOf, versionOf } from '../data/secrets.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { secretText } from '../text/secrets.tsx'
 import { Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { bytes } from '../ui/format.ts'
@@ -17,22 +18,18 @@ export function Changes({ draft: { base, change }, current }: { draft: Draft; cu
   const before = new Set(keyNames(base))
   const entries = Object.entries(change)
   return (
-    <Card title={`Your change against version ${versionOf(base)}`}>
-      <p>{entries.length === 1 ? '1 key changed' : `${entries.length} keys changed`}, values hidden</p>
+    <Card title={secretText.yourChange(versionOf(base))}>
+      <p>{secretText.changedKeys(entries.length)}</p>
       <div className={style.diff}>
         {entries.map(([key, value]) => (
           <div key={key} className={value === null ? style.removed : style.added}>
             <span>{value === null ? '−' : before.has(key) ? '~' : '+'}</span>
             <span>{key}</span>
-            <span>{value === null ? 'removed' : `•••••••• ${bytes(sizeOf(value))}`}</span>
+            <span>{value === null ? secretText.removed : `•••••••• ${bytes(sizeOf(value))}`}</span>
           </div>
         ))}
       </div>
-      {versionOf(base) !== versionOf(current) && (
-        <Note tone="warn">
-          Somebody has changed the data since you began. Saving keeps their changes to other keys.
-        </Note>
-      )}
+      {versionOf(base) !== versionOf(current) && <Note tone="warn">{secretText.changedMeanwhile}</Note>}
     </Card>
   )
 }
@@ -54,26 +51,20 @@ export function ConflictDialog({ keys, isKnown, onChoose, onCancel }: ConflictDi
     setMine(next)
   }
   return (
-    <Modal
-      title={isKnown ? 'Somebody else changed the same keys' : 'Somebody else may have changed the same keys'}
-      isOpen
-      onClose={onCancel}
-    >
-      <p>
-        {isKnown
-          ? 'Choose for each key. Keys that only you changed are saved in any case.'
-          : 'The data has changed since you began, and its history no longer has all of these changes. Choose for each key.'}
-      </p>
+    <Modal title={isKnown ? secretText.conflict : secretText.maybeConflict} isOpen onClose={onCancel}>
+      <p>{isKnown ? secretText.conflictAdvice : secretText.maybeConflictAdvice}</p>
       {keys.map(key => (
         <fieldset key={key}>
           <legend>
             <code>{key}</code>
           </legend>
           <label>
-            <input type="radio" name={key} checked={!mine.has(key)} onChange={() => toggle(key, false)} /> Keep theirs
+            <input type="radio" name={key} checked={!mine.has(key)} onChange={() => toggle(key, false)} />{' '}
+            {secretText.keepTheirs}
           </label>{' '}
           <label>
-            <input type="radio" name={key} checked={mine.has(key)} onChange={() => toggle(key, true)} /> Use mine
+            <input type="radio" name={key} checked={mine.has(key)} onChange={() => toggle(key, true)} />{' '}
+            {secretText.useMine}
           </label>
         </fieldset>
       ))}

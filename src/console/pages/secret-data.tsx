@@ -2,17 +2,22 @@
 
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { Resource } from '../../api/object.ts'
+import { applyMergePatch } from '../../api/merge-patch.ts'
+import type { JsonObject, Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
 import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
 import { objectKey } from '../data/object.ts'
 import { type DataChange, type DataSaved, keyNames, saveData, versionOf } from '../data/secrets.ts'
-import { text } from '../text.ts'
+import { affectedManagers, type Manager, managersOf } from '../editor/owners.ts'
+import { fieldManager } from '../editor/save.ts'
+import { text } from '../text/common.ts'
+import { secretText } from '../text/secrets.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
 import { TextField } from '../ui/fields.tsx'
 import { Card, Columns, Note, problemOf } from '../ui/parts.tsx'
 import { Conditions } from './conditions.tsx'
+import { AffectedManagers } from './field-managers.tsx'
 import { MetadataCard } from './object-cards.tsx'
 import { Changes, ConflictDialog, type Draft } from './secret-changes.tsx'
 import style from './secret-data.module.css'
@@ -72,19 +77,17 @@ export function SecretData({ kind, at, object }: TabProps) {
     >
       {follows && (
         <Note>
-          <span>
-            The data comes from the global secret <code>{follows.name}</code>, and follows it.
-          </span>
+          <span>{secretText.follows(follows.name ?? '')}</span>
         </Note>
       )}
-      <Card title={`Data, version ${versionOf(object)}`}>
+      <Card title={secretText.data(versionOf(object))}>
         <table className={style.table}>
           <thead>
             <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Value</th>
+              <th scope="col">{secretText.key}</th>
+              <th scope="col">{secretText.value}</th>
               <th scope="col">
-                <span className="visually-hidden">Actions</span>
+                <span className="visually-hidden">{text.actions}</span>
               </th>
             </tr>
           </thead>
@@ -107,6 +110,7 @@ export function SecretData({ kind, at, object }: TabProps) {
         {!follows && <AddKey existing={keys} onAdd={key => set(key, '')} />}
       </Card>
       {draft && <Changes draft={draft} current={object} />}
+      {draft && <AffectedManagers managers={affectedBy(draft.change, object)} />}
       {problem && (
         <Note tone="bad">
           <span role="alert">{problem}</span>
@@ -143,10 +147,17 @@ export function SecretData({ kind, at, object }: TabProps) {
   )
 }
 
+/** Values that were not read differ from those of the change. */
+function affectedBy(change: DataChange, object: Resource): readonly Manager[] {
+  const from = object as unknown as JsonObject
+  const to = applyMergePatch(from, { spec: { data: change } }) as JsonObject
+  return affectedManagers(managersOf(object, from), { from, to, self: fieldManager })
+}
+
 function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key: string) => void }) {
   const [name, setName] = useState('')
   const isValid = /^[-._a-zA-Z0-9]{1,253}$/.test(name)
-  const problem = name === '' || isValid ? '' : 'Use letters, digits, dots, dashes and underscores.'
+  const problem = name === '' || isValid ? '' : secretText.keyRule
   return (
     <form
       className={style.add}
@@ -158,14 +169,14 @@ function AddKey({ existing, onAdd }: { existing: readonly string[]; onAdd: (key:
       }}
     >
       <TextField
-        label="New key"
+        label={secretText.newKey}
         value={name}
         onChange={setName}
         isMono
-        problem={existing.includes(name) ? 'This key exists already.' : problem}
+        problem={existing.includes(name) ? secretText.keyExists : problem}
       />
       <Button type="submit" isDisabled={!isValid || existing.includes(name)}>
-        Add
+        {text.add}
       </Button>
     </form>
   )

@@ -7,11 +7,11 @@ import { diffCommand, rollbackCommand } from '../data/commands.ts'
 import { objectKey } from '../data/object.ts'
 import { oneOf } from '../data/places.ts'
 import { readHistory, readValue, rollBack, type SecretValue, type Version, versionOf } from '../data/secrets.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { secretText } from '../text/secrets.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
-import { ago, dateTime } from '../ui/format.ts'
-import { Card, Command, ErrorState, Loading, Note, Pill, problemOf, Stack } from '../ui/parts.tsx'
+import { Ago, Card, Command, ErrorState, Loading, Note, Pill, problemOf, Stack } from '../ui/parts.tsx'
 import style from './secret-data.module.css'
 import type { TabProps } from './tab.ts'
 
@@ -28,16 +28,16 @@ export function SecretHistory({ kind, at, object }: TabProps) {
   const compare = ({ number }: Version) => void navigate({ to: '.', search: { diff: `${number - 1}..${number}` } })
   return (
     <Stack>
-      <Card title="Versions">
+      <Card title={secretText.versions}>
         <table className={style.table}>
           <thead>
             <tr>
-              <th scope="col">Version</th>
-              <th scope="col">Keys</th>
-              <th scope="col">Who</th>
-              <th scope="col">When</th>
+              <th scope="col">{secretText.columns.version}</th>
+              <th scope="col">{secretText.columns.keys}</th>
+              <th scope="col">{secretText.columns.who}</th>
+              <th scope="col">{secretText.columns.when}</th>
               <th scope="col">
-                <span className="visually-hidden">Actions</span>
+                <span className="visually-hidden">{text.actions}</span>
               </th>
             </tr>
           </thead>
@@ -45,34 +45,34 @@ export function SecretHistory({ kind, at, object }: TabProps) {
             {data.map(version => (
               <tr key={version.number}>
                 <td>
-                  {version.number} {version.current && <Pill tone="ok">current</Pill>}
-                  {version.restored !== undefined && <Pill>restores {version.restored}</Pill>}
+                  {version.number} {version.current && <Pill tone="ok">{secretText.current}</Pill>}
+                  {version.restored !== undefined && <Pill>{secretText.restores(version.restored)}</Pill>}
                 </td>
                 <td className={style.value}>{(version.changed ?? []).join(', ')}</td>
                 <td>
-                  {version.author} {version.key && version.key !== version.author && <>with key {version.key}</>}
+                  {version.author} {version.key && version.key !== version.author && secretText.withKey(version.key)}
                 </td>
                 <td>
-                  <time title={dateTime(version.time)}>{ago(version.time)}</time>
+                  <Ago at={version.time} />
                 </td>
                 <td className={style.buttons}>
                   {data.some(({ number }) => number === version.number - 1) && (
                     <Button
                       look="quiet"
-                      aria-label={`Compare version ${version.number} with the one before`}
+                      aria-label={secretText.compareNamed(version.number)}
                       onPress={() => compare(version)}
                     >
-                      Compare
+                      {secretText.compare}
                     </Button>
                   )}
                   {!version.current && (
                     <ActionButton
                       look="quiet"
                       action={{ verb: 'patch', kind, ...at }}
-                      aria-label={`Roll back to version ${version.number}`}
+                      aria-label={secretText.rollBackNamed(version.number)}
                       onPress={() => setTarget(version)}
                     >
-                      Roll back
+                      {secretText.rollBack}
                     </ActionButton>
                   )}
                 </td>
@@ -97,8 +97,8 @@ function Difference({ kind, at, diff, versions }: TabProps & { diff: string; ver
   const between = versions.filter(({ number }) => number > from && number <= to)
   const keys = [...new Set(between.flatMap(({ changed = [] }) => changed))].toSorted()
   return (
-    <Card title={`Version ${from} against version ${to}`}>
-      <p>{keys.length === 1 ? '1 key differs' : `${keys.length} keys differ`}, values hidden</p>
+    <Card title={secretText.against(from, to)}>
+      <p>{secretText.differing(keys.length)}</p>
       <div className={style.diff}>
         {keys.map(key => (
           <KeyDifference key={key} kind={kind} at={at} name={key} from={from} to={to} />
@@ -115,7 +115,7 @@ function KeyDifference({ kind, at, name, from, to }: KeyDifferenceProps) {
   const [shown, setShown] = useState<readonly (SecretValue | undefined)[]>()
   const reveal = async () =>
     setShown(await Promise.all([from, to].map(version => readValue(kind, at, name, version).catch(() => undefined))))
-  const value = (index: number) => (shown ? (shown[index]?.shown ?? '(no such key)') : '••••••••')
+  const value = (index: number) => (shown ? (shown[index]?.shown ?? secretText.noKey) : '••••••••')
   return (
     <>
       <div className={style.removed}>
@@ -129,10 +129,10 @@ function KeyDifference({ kind, at, name, from, to }: KeyDifferenceProps) {
         <span className={style.value}>{value(1)}</span>
         <Button
           look="quiet"
-          aria-label={`${shown ? 'Hide' : 'Reveal'} both values of ${name}`}
+          aria-label={shown ? secretText.hideBoth(name) : secretText.revealBoth(name)}
           onPress={() => (shown ? setShown(undefined) : void reveal())}
         >
-          {shown ? 'Hide' : 'Reveal'}
+          {shown ? secretText.hide : secretText.reveal}
         </Button>
       </div>
     </>
@@ -152,8 +152,8 @@ function RollBackDialog({ kind, at, object, version, onClose }: TabProps & { ver
     }
   }
   return (
-    <Modal title={`Roll ${oneOf(kind)} ${at.name} back to version ${version.number}?`} isOpen onClose={onClose}>
-      <p>The data of version {version.number} becomes a new version. No version is lost.</p>
+    <Modal title={secretText.rollBackQuestion(oneOf(kind), at.name, version.number)} isOpen onClose={onClose}>
+      <p>{secretText.rollBackAdvice(version.number)}</p>
       {problem && (
         <Note tone="bad">
           <span role="alert">{problem}</span>
@@ -163,7 +163,7 @@ function RollBackDialog({ kind, at, object, version, onClose }: TabProps & { ver
       <DialogButtons>
         <Button onPress={onClose}>{text.cancel}</Button>
         <Button look="primary" onPress={() => void restore()}>
-          Roll back
+          {secretText.rollBack}
         </Button>
       </DialogButtons>
     </Modal>

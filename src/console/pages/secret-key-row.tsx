@@ -2,6 +2,8 @@
 
 import { useState } from 'react'
 import { readValue, type SecretValue } from '../data/secrets.ts'
+import { text } from '../text/common.ts'
+import { secretText } from '../text/secrets.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { CopyButton, problemOf } from '../ui/parts.tsx'
 import style from './secret-data.module.css'
@@ -14,8 +16,6 @@ type KeyRowProps = TabProps & {
   readonly isReadOnly: boolean
   readonly onChange: (value: string | null | undefined) => void
 }
-
-const notText = 'This value is not text. Remove the key and add it again, or change it with kubectl.'
 
 export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowProps) {
   const [shown, setShown] = useState<SecretValue>()
@@ -33,7 +33,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
   const edit = async () => {
     try {
       const value = shown ?? (await readValue(kind, at, name))
-      if (value?.isText === false) return setProblem(notText)
+      if (value?.isText === false) return setProblem(secretText.notText)
       onChange(value?.shown ?? '')
       setNext('value')
       setShown(undefined)
@@ -60,7 +60,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
       <td className={style.value}>
         {typeof draft === 'string' ? (
           <textarea
-            aria-label={`New value of ${name}`}
+            aria-label={secretText.newValue(name)}
             // biome-ignore lint/a11y/noAutofocus: the button that opened it is gone
             autoFocus={next === 'value'}
             value={draft}
@@ -70,20 +70,22 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
             onChange={event => onChange(event.currentTarget.value)}
           />
         ) : draft === null ? (
-          <s>removed</s>
+          <s>{secretText.removed}</s>
         ) : shown === undefined ? (
-          <span role="img" aria-label="hidden">
+          <span role="img" aria-label={secretText.hidden}>
             ••••••••
           </span>
+        ) : shown.isText ? (
+          shown.shown
         ) : (
-          `${shown.isText ? '' : '(base64) '}${shown.shown}`
+          secretText.base64(shown.shown)
         )}
         {problem && <span role="alert"> {problem}</span>}
       </td>
       <td className={style.buttons}>
         {draft !== undefined ? (
-          <Button look="quiet" aria-label={`Undo the change of ${name}`} autoFocus={next === 'undo'} onPress={undo}>
-            Undo
+          <Button look="quiet" aria-label={secretText.undoNamed(name)} autoFocus={next === 'undo'} onPress={undo}>
+            {secretText.undo}
           </Button>
         ) : (
           <>
@@ -91,17 +93,17 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
               <ActionButton
                 look="quiet"
                 action={read}
-                aria-label={`Reveal ${name}`}
+                aria-label={secretText.revealNamed(name)}
                 autoFocus={next === 'reveal'}
                 onPress={() => void reveal()}
               >
-                Reveal
+                {secretText.reveal}
               </ActionButton>
             ) : (
               <>
                 <CopyButton value={shown.shown} />
-                <Button look="quiet" aria-label={`Hide ${name}`} autoFocus={next === 'hide'} onPress={hide}>
-                  Hide
+                <Button look="quiet" aria-label={secretText.hideNamed(name)} autoFocus={next === 'hide'} onPress={hide}>
+                  {secretText.hide}
                 </Button>
               </>
             )}
@@ -110,19 +112,19 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
                 <ActionButton
                   look="quiet"
                   action={{ verb: 'patch', kind, ...at }}
-                  aria-label={`Edit ${name}`}
+                  aria-label={secretText.editNamed(name)}
                   autoFocus={next === 'edit'}
                   onPress={() => void edit()}
                 >
-                  Edit
+                  {secretText.edit}
                 </ActionButton>
                 <ActionButton
                   look="quiet"
                   action={{ verb: 'patch', kind, ...at }}
-                  aria-label={`Remove ${name}`}
+                  aria-label={text.removeNamed(name)}
                   onPress={remove}
                 >
-                  Remove
+                  {text.remove}
                 </ActionButton>
               </>
             )}

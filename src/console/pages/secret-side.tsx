@@ -5,9 +5,10 @@ import { Link } from '@tanstack/react-router'
 import { ApiError } from '../../api/errors.ts'
 import { attributesOf, explain } from '../data/permission.ts'
 import { readLastRead } from '../data/secrets.ts'
-import { text } from '../text.ts'
-import { ago, dateTime } from '../ui/format.ts'
-import { Card, Facts } from '../ui/parts.tsx'
+import { accessText } from '../text/access.tsx'
+import { text } from '../text/common.ts'
+import { secretText } from '../text/secrets.tsx'
+import { Ago, Card, Facts } from '../ui/parts.tsx'
 import type { TabProps } from './tab.ts'
 import { whoOf } from './who.ts'
 
@@ -20,10 +21,12 @@ export function WhoCanRead({ kind, at }: At) {
     queryFn: () => explain(attributes, { whoCan: true }),
   })
   return (
-    <Card title="Who can read it">
-      {error && <p>{error instanceof ApiError && error.code === 403 ? 'You may not see who can.' : error.message}</p>}
+    <Card title={secretText.whoCanRead}>
+      {error && <p>{error instanceof ApiError && error.code === 403 ? secretText.whoIsHidden : error.message}</p>}
       {data && (
-        <Facts of={(data.status.who ?? []).map(whoOf).map(({ who, by }) => [who, by && `through ${by}`] as const)} />
+        <Facts
+          of={(data.status.who ?? []).map(whoOf).map(({ who, by }) => [who, by && accessText.through(by)] as const)}
+        />
       )}
       <Link to="/access/why" search={{ ...attributes, who: 'true' }}>
         {text.explain}
@@ -40,10 +43,10 @@ export function LastRead({ kind, at }: At) {
   })
   if (isPending || error) return null
   return (
-    <Card title="Last read">
-      <p>{data === null ? text.never : <time title={dateTime(data)}>{ago(data)}</time>}</p>
+    <Card title={secretText.lastRead}>
+      <p>{data === null ? text.never : <Ago at={data} />}</p>
       <Link to="/audit" search={{ resource: kind.plural, namespace: at.namespace, name: at.name, verb: 'get' }}>
-        Who read it
+        {secretText.whoRead}
       </Link>
     </Card>
   )

@@ -7,21 +7,25 @@ import { Team } from '../../kinds/team.ts'
 import { objectKey, readMasked } from '../data/object.ts'
 import { useRows } from '../data/rows.ts'
 import { server } from '../data/server.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { secretText } from '../text/secrets.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/fields.tsx'
 import { Note, problemOf } from '../ui/parts.tsx'
 import type { TabProps } from './tab.ts'
 
-const rights = { get: ['get'], 'get and update': ['get', 'update', 'patch'] } as const
+const rights: { readonly [label: string]: readonly string[] } = {
+  [secretText.rights.read]: ['get'],
+  [secretText.rights.change]: ['get', 'update', 'patch'],
+}
 
 export function ShareButton({ kind, at }: TabProps) {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
       <ActionButton action={{ verb: 'patch', kind, ...at }} onPress={() => setOpen(true)}>
-        Share
+        {secretText.share}
       </ActionButton>
       {isOpen && <ShareDialog kind={kind} at={at} onClose={() => setOpen(false)} />}
     </>
@@ -32,13 +36,13 @@ function ShareDialog({ kind, at, onClose }: Pick<TabProps, 'kind' | 'at'> & { on
   const client = useQueryClient()
   const { rows } = useRows(Team)
   const [team, setTeam] = useState('')
-  const [right, setRight] = useState<keyof typeof rights>('get')
+  const [right, setRight] = useState<string>(secretText.rights.read)
   const [problem, setProblem] = useState('')
   const share = async () => {
     try {
       const { object } = await readMasked(kind, at)
       const access = (object.spec?.['access'] ?? []) as readonly JsonObject[]
-      const entry = { verbs: [...rights[right]], teams: [team] }
+      const entry = { verbs: [...(rights[right] ?? [])], teams: [team] }
       const body = {
         metadata: { resourceVersion: object.metadata.resourceVersion ?? '' },
         spec: { access: [...access, entry] },
@@ -52,14 +56,9 @@ function ShareDialog({ kind, at, onClose }: Pick<TabProps, 'kind' | 'at'> & { on
     }
   }
   return (
-    <Modal title={`Share ${at.name} with a team`} isOpen onClose={onClose}>
-      <SelectField label="Team" value={team} onChange={setTeam} options={rows.map(({ name }) => name)} />
-      <SelectField
-        label="They may"
-        value={right}
-        onChange={value => setRight(value as keyof typeof rights)}
-        options={Object.keys(rights)}
-      />
+    <Modal title={secretText.shareNamed(at.name)} isOpen onClose={onClose}>
+      <SelectField label={secretText.team} value={team} onChange={setTeam} options={rows.map(({ name }) => name)} />
+      <SelectField label={secretText.theyMay} value={right} onChange={setRight} options={Object.keys(rights)} />
       {problem && (
         <Note tone="bad">
           <span role="alert">{problem}</span>
@@ -68,7 +67,7 @@ function ShareDialog({ kind, at, onClose }: Pick<TabProps, 'kind' | 'at'> & { on
       <DialogButtons>
         <Button onPress={onClose}>{text.cancel}</Button>
         <Button look="primary" isDisabled={team === ''} onPress={() => void share()}>
-          Share
+          {secretText.share}
         </Button>
       </DialogButtons>
     </Modal>

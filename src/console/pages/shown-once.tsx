@@ -1,6 +1,7 @@
 // A new secret, which the server shows once: copy, download, and a confirmation before it is gone.
 
 import { useState } from 'react'
+import { keyText } from '../text/keys.tsx'
 import { Button } from '../ui/button.tsx'
 import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { CopyButton, Note } from '../ui/parts.tsx'
@@ -25,25 +26,23 @@ export function ShownOnce({ name, secret, server, onClose }: ShownOnceProps) {
     setKept(true)
   }
   return (
-    <Modal title={`The key of ${name}`} isOpen>
-      <Note tone="warn">The server does not show this key again. Store it now.</Note>
+    <Modal title={keyText.keyOf(name)} isOpen>
+      <Note tone="warn">{keyText.shownOnce}</Note>
       <div className={style.secret} data-testid="secret">
         {secret}
       </div>
-      <p>
-        It works at <code>{server}</code>, as a bearer token or with <code>platform login</code>.
-      </p>
+      <p>{keyText.worksAt(server)}</p>
       <DialogButtons>
         <CopyButton value={secret} />
-        <Button onPress={download}>Download</Button>
+        <Button onPress={download}>{keyText.download}</Button>
       </DialogButtons>
       <label>
-        <input type="checkbox" checked={isKept} onChange={event => setKept(event.currentTarget.checked)} /> I have
-        stored the key
+        <input type="checkbox" checked={isKept} onChange={event => setKept(event.currentTarget.checked)} />{' '}
+        {keyText.stored}
       </label>
       <DialogButtons>
         <Button look="primary" isDisabled={!isKept} onPress={onClose}>
-          Done
+          {keyText.done}
         </Button>
       </DialogButtons>
     </Modal>

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import type { Resource } from '../../api/object.ts'
 import { server } from '../data/server.ts'
+import { accessText } from '../text/access.tsx'
 import { Card, ErrorState, Loading, State } from '../ui/parts.tsx'
 import style from './secret-data.module.css'
 import type { TabProps } from './tab.ts'
@@ -28,15 +29,14 @@ export function TeamMembers(props: TabProps) {
   if (isPending) return <Loading />
   if (error) return <ErrorState error={error} />
   const members = data.members ?? []
-  if (members.length === 0)
-    return <State title="No members yet">A user joins by name or by a group of the provider.</State>
+  if (members.length === 0) return <State title={accessText.noMembers}>{accessText.noMembersAdvice}</State>
   return (
-    <Card title={members.length === 1 ? '1 member' : `${members.length} members`}>
+    <Card title={accessText.members(members.length)}>
       <table className={style.table}>
         <thead>
           <tr>
-            <th scope="col">User</th>
-            <th scope="col">Joined through</th>
+            <th scope="col">{accessText.user}</th>
+            <th scope="col">{accessText.joinedThrough}</th>
           </tr>
         </thead>
         <tbody>
@@ -63,12 +63,10 @@ export function TeamPermissions(props: TabProps) {
   const permissions = data.permissions ?? []
   if (permissions.length === 0)
     return (
-      <State title="No permissions yet">
-        Bind a role to the group {`platform:team:${props.at.name}`}, or share an object with the team.
-      </State>
+      <State title={accessText.noPermissions}>{accessText.noPermissionsAdvice(`platform:team:${props.at.name}`)}</State>
     )
   return (
-    <Card title="What the team may do">
+    <Card title={accessText.teamMay}>
       <Value value={permissions as never} schema={undefined} />
     </Card>
   )

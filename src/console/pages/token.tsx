@@ -3,7 +3,9 @@
 import { useState } from 'react'
 import type { JsonObject } from '../../api/object.ts'
 import { DirectClusterEndpointToken as kind } from '../../kinds/direct-cluster-endpoint-token.ts'
+import { tokenCommand } from '../data/commands.ts'
 import { server, serverUrl } from '../data/server.ts'
+import { keyText } from '../text/keys.tsx'
 import { ActionButton } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
 import { Card, Command, Note, Page, problemOf, Stack } from '../ui/parts.tsx'
@@ -24,7 +26,7 @@ export function TokenPage() {
     }
   }
   return (
-    <Page title="A token for connected clusters" sub={kind.description}>
+    <Page title={keyText.token} sub={kind.description}>
       <Stack>
         <Card>
           {kind.spec && (
@@ -38,11 +40,11 @@ export function TokenPage() {
         )}
         <DialogButtons>
           <ActionButton look="primary" action={{ verb: 'create', kind }} onPress={() => void issue()}>
-            Issue a token
+            {keyText.issueToken}
           </ActionButton>
         </DialogButtons>
       </Stack>
-      <Command>{`platform create token --ttl ${String(spec['ttl'] ?? 3600)}s`}</Command>
+      <Command>{tokenCommand(String(spec['ttl'] ?? 3600))}</Command>
       {token && <ShownOnce name="token" secret={token} server={serverUrl.href} onClose={() => setToken('')} />}
     </Page>
   )

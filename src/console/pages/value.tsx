@@ -2,8 +2,8 @@
 
 import { isObject, type Json } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
-import { text } from '../text.ts'
-import { ago, dateTime } from '../ui/format.ts'
+import { text } from '../text/common.ts'
+import { Ago } from '../ui/parts.tsx'
 import style from './value.module.css'
 
 export function Value({ value, schema }: { value: Json | undefined; schema: Schema | undefined }) {
@@ -31,8 +31,8 @@ export function Value({ value, schema }: { value: Json | undefined; schema: Sche
       </dl>
     )
   }
-  if (schema?.format === 'date-time') return <time title={dateTime(String(value))}>{ago(String(value))}</time>
-  if (typeof value === 'boolean') return <>{value ? 'yes' : 'no'}</>
+  if (schema?.format === 'date-time') return <Ago at={String(value)} />
+  if (typeof value === 'boolean') return <>{value ? text.yes : text.no}</>
   return <>{String(value)}</>
 }
 

@@ -7,7 +7,8 @@ import { kinds } from '../../kinds/index.ts'
 import { useSession } from '../app/session.tsx'
 import { whyCommand } from '../data/commands.ts'
 import { type Attributes, type Explanation, explain } from '../data/permission.ts'
-import { text } from '../text.ts'
+import { accessText } from '../text/access.tsx'
+import { text } from '../text/common.ts'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Card, Columns, Command, ErrorState, Facts, Loading, Note, Page, Pill } from '../ui/parts.tsx'
@@ -43,9 +44,9 @@ export function WhyPage() {
   const target = [search.namespace, search.name].filter(Boolean).join('/')
   const what =
     `${search.name ? singularOf(resource) : resource}${search.subresource ? `/${search.subresource}` : ''} ${target}`.trim()
-  const title = !isAsked ? text.whyPage : who ? `Who can ${verb} ${what}?` : `May ${subject} ${verb} ${what}?`
+  const title = !isAsked ? text.whyPage : who ? accessText.whoCanDo(verb, what) : accessText.mayDo(subject, verb, what)
   return (
-    <Page title={title} sub="Asked through the same evaluator that answers requests.">
+    <Page title={title} sub={accessText.about}>
       <Question key={JSON.stringify(search)} search={search} />
       {isAsked && (who ? <WhoAnswer search={search} /> : <WhyAnswer search={search} />)}
       {isAsked && <Command>{whyCommand({ ...search, who })}</Command>}
@@ -82,26 +83,26 @@ function Question({ search }: { search: Search }) {
   }
   return (
     <form className={style.form} onSubmit={submit}>
-      <TextField label="User" value={form.user} onChange={set('user')} help="empty: you" />
+      <TextField label={accessText.user} value={form.user} onChange={set('user')} help={accessText.emptyIsYou} />
       <SelectField
-        label="Verb"
+        label={accessText.verb}
         value={form.verb}
         onChange={set('verb')}
         options={[...new Set([form.verb, ...verbs])]}
       />
       <SelectField
-        label="Resource"
+        label={accessText.resource}
         value={form.resource}
         onChange={set('resource')}
         options={resources.map(({ plural }) => plural)}
       />
-      <TextField label="Namespace" value={form.namespace} onChange={set('namespace')} />
-      <TextField label="Name" value={form.name} onChange={set('name')} help="empty: any" />
+      <TextField label={accessText.namespace} value={form.namespace} onChange={set('namespace')} />
+      <TextField label={accessText.name} value={form.name} onChange={set('name')} help={accessText.emptyIsAny} />
       <div className={style.modes}>
         <Button look="primary" onPress={() => ask(false)}>
-          Ask why
+          {accessText.askWhy}
         </Button>
-        <Button onPress={() => ask(true)}>Who can</Button>
+        <Button onPress={() => ask(true)}>{accessText.whoCan}</Button>
       </div>
     </form>
   )
@@ -133,12 +134,12 @@ function WhyAnswer({ search }: { search: Search }) {
     <Columns
       side={
         <>
-          <Card title="Answer">
-            <p>{allowed ? <Pill tone="ok">Yes</Pill> : <Pill tone="bad">No</Pill>}</p>
+          <Card title={accessText.answer}>
+            <p>{allowed ? <Pill tone="ok">{accessText.yes}</Pill> : <Pill tone="bad">{accessText.no}</Pill>}</p>
             {data.status.reason && <p>{data.status.reason}</p>}
           </Card>
           {nearMisses.length > 0 && (
-            <Card title="Near misses">
+            <Card title={accessText.nearMisses}>
               <ul>
                 {nearMisses.map(miss => (
                   <li key={miss}>{miss}</li>
@@ -150,7 +151,7 @@ function WhyAnswer({ search }: { search: Search }) {
         </>
       }
     >
-      <Card title="How the answer came about">
+      <Card title={accessText.steps}>
         <Steps steps={steps} isAllowed={allowed} />
       </Card>
     </Columns>
@@ -172,23 +173,18 @@ const Steps = ({ steps, isAllowed }: { steps: NonNullable<Explanation['status'][
 )
 
 /** The smallest change that would allow the request. */
-function Advice({ search: { verb, resource, name, namespace, user } }: { search: Search }) {
+function Advice({ search: { verb = '', resource = '', name, namespace, user } }: { search: Search }) {
   const session = useSession()
   const who = user || session.user
   const isShared = resource === 'sharedsecrets' || resource === 'projectsecrets' || resource === 'teams'
   return (
     <Note>
-      <strong>What would allow it</strong>
-      {isShared && name ? (
-        <span>
-          Add <code>{verb}</code> for {who} or a team of theirs to <code>spec.access</code> of{' '}
-          <code>{namespace ? `${namespace}/${name}` : name}</code>.
-        </span>
-      ) : (
-        <span>
-          Bind a role with the verb <code>{verb}</code> on <code>{resource}</code> to {who} or to a team of theirs.
-        </span>
-      )}
+      <strong>{accessText.remedy}</strong>
+      <span>
+        {isShared && name
+          ? accessText.addAccess(verb, who, namespace ? `${namespace}/${name}` : name)
+          : accessText.bindRole(verb, who, resource)}
+      </span>
     </Note>
   )
 }
@@ -199,8 +195,8 @@ function WhoAnswer({ search }: { search: Search }) {
   if (error) return <ErrorState error={error} />
   const who = (data.status.who ?? []).map(whoOf)
   return (
-    <Card title={who.length === 1 ? '1 user or group' : `${who.length} users and groups`}>
-      <Facts of={who.map(({ who: name, by }) => [name, by && `through ${by}`] as const)} />
+    <Card title={accessText.subjects(who.length)}>
+      <Facts of={who.map(({ who: name, by }) => [name, by && accessText.through(by)] as const)} />
     </Card>
   )
 }

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pathAt } from '../editor/schema-help.ts'
+import { scopeSentences } from '../text/scope.ts'
 import { filterRows, parseFilter } from './filter.ts'
-import { scopeSentences } from './scope-words.ts'
 import { whoOf } from './who.ts'
 
 test('a filter has words for the browser and labels for the server', () => {

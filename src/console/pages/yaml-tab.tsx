@@ -1,7 +1,7 @@
 // The YAML of an object: edit, check, compare, save. The text belongs to the user; events never change it.
 
 import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useMemo, useState } from 'react'
+import { useCallback, useEffect, useMemo, useState } from 'react'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
 import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
@@ -10,14 +10,18 @@ import { usePermission } from '../data/permission.ts'
 import { server } from '../data/server.ts'
 import { CodeEditor } from '../editor/code-editor.tsx'
 import { editable } from '../editor/difference.ts'
-import { type Saved, save } from '../editor/save.ts'
+import { linesOf } from '../editor/owner-lines.ts'
+import { affectedManagers, managersOf } from '../editor/owners.ts'
+import { fieldManager, type Saved, save } from '../editor/save.ts'
 import { completeFor } from '../editor/schema-help.ts'
 import { fromYaml, toYaml } from '../editor/yaml.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
+import { editorText } from '../text/editor.tsx'
 import { ActionButton, Button, Denial } from '../ui/button.tsx'
 import { DialogButtons } from '../ui/dialog.tsx'
-import { Card, Note, problemOf, Stack } from '../ui/parts.tsx'
+import { Card, Columns, Note, problemOf } from '../ui/parts.tsx'
 import { ChangeList } from './change-list.tsx'
+import { AffectedManagers, ManagersCard } from './field-managers.tsx'
 import { MergeDialog } from './merge-dialog.tsx'
 import type { TabProps } from './tab.ts'
 
@@ -34,6 +38,8 @@ export function YamlTab({ kind, at, object }: TabProps) {
   const [conflict, setConflict] = useState<Extract<Saved, { result: 'conflict' }>>()
   const permission = usePermission({ verb: 'patch', kind, ...at })
   const shown = useMemo(() => toYaml(editable(object as unknown as JsonObject)), [object])
+  const managers = useMemo(() => managersOf(object), [object])
+  const notes = useCallback((typed: string) => linesOf(managers, typed, fieldManager), [managers])
   useEffect(() => {
     let isOpen = true
     void loadDraft<Draft>(name)
@@ -90,20 +96,19 @@ export function YamlTab({ kind, at, object }: TabProps) {
     setDraft(next)
     void saveDraft(name, next).catch(() => {})
   }
-  const others = managersOf(object)
   const parsed = draft && fromYaml(draft.text)
   const changed =
     draft && parsed && 'object' in parsed
       ? { from: editable(draft.base as unknown as JsonObject), to: parsed.object }
       : undefined
+  const affected = changed ? affectedManagers(managers, { ...changed, self: fieldManager }) : []
   return (
-    <Stack>
+    <Columns side={<ManagersCard managers={managers} />}>
       {draft && (
         <Note>
           <span>
             {text.unsaved}{' '}
-            {draft.base.metadata.resourceVersion !== object.metadata.resourceVersion &&
-              'Somebody has changed the object since you began. Saving keeps their change, or asks you.'}
+            {draft.base.metadata.resourceVersion !== object.metadata.resourceVersion && editorText.changedMeanwhile}
           </span>
         </Note>
       )}
@@ -112,19 +117,13 @@ export function YamlTab({ kind, at, object }: TabProps) {
           <Denial {...permission} />
         </Note>
       )}
-      {others.length > 0 && draft && (
-        <Note>
-          <span>
-            <strong>{others.join(', ')}</strong> also manage fields of this object, and may set them again.
-          </span>
-        </Note>
-      )}
       <Card>
         <CodeEditor
           label={text.tabs.yaml}
           value={draft?.text ?? shown}
           onChange={change}
           complete={completeFor(kind)}
+          notes={notes}
         />
       </Card>
       {problem && (
@@ -138,15 +137,16 @@ export function YamlTab({ kind, at, object }: TabProps) {
         </Note>
       ))}
       {changed && (
-        <Card title={`Your change against version ${draft?.base.metadata.resourceVersion ?? ''}`}>
+        <Card title={editorText.yourChange(draft?.base.metadata.resourceVersion ?? '')}>
           <ChangeList from={changed.from} to={changed.to} />
         </Card>
       )}
-      {isChecked && <Note>The server would accept this change. Nothing is saved yet.</Note>}
+      <AffectedManagers managers={affected} />
+      {isChecked && <Note>{editorText.wouldSave}</Note>}
       {draft && (
         <DialogButtons>
           <Button onPress={discard}>{text.discard}</Button>
-          <Button onPress={() => void send(true)}>Check</Button>
+          <Button onPress={() => void send(true)}>{text.check}</Button>
           <ActionButton look="primary" action={{ verb: 'patch', kind, ...at }} onPress={() => void send(false)}>
             {text.save}
           </ActionButton>
@@ -162,13 +162,6 @@ export function YamlTab({ kind, at, object }: TabProps) {
           onCancel={() => setConflict(undefined)}
         />
       )}
-    </Stack>
+    </Columns>
   )
-}
-
-function managersOf({ metadata }: Resource): readonly string[] {
-  const names = (metadata.managedFields ?? []).flatMap(({ manager, subresource }) =>
-    subresource ? [] : [manager ?? ''],
-  )
-  return [...new Set(names)].filter(name => name && name !== 'console')
 }

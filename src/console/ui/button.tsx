@@ -10,7 +10,7 @@ import {
   type ButtonProps as RawProps,
 } from 'react-aria-components'
 import { type Action, attributesOf, usePermission } from '../data/permission.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import style from './button.module.css'
 
 type Look = 'plain' | 'primary' | 'danger' | 'quiet'

@@ -2,6 +2,7 @@
 
 import { useId } from 'react'
 import { FieldError, Input, Label, TextField as RawTextField, Text } from 'react-aria-components'
+import { text } from '../text/common.ts'
 import style from './fields.module.css'
 
 type TextFieldProps = {
@@ -12,7 +13,7 @@ type TextFieldProps = {
   readonly problem?: string | undefined
   readonly isMono?: boolean
   readonly isRequired?: boolean
-  readonly type?: 'text' | 'password' | 'number'
+  readonly type?: 'text' | 'password' | 'number' | 'datetime-local'
 }
 
 export function TextField({ label, value, onChange, help, problem, isMono = false, ...rest }: TextFieldProps) {
@@ -26,7 +27,7 @@ export function TextField({ label, value, onChange, help, problem, isMono = fals
       {...rest}
     >
       <Label>{label}</Label>
-      <Input />
+      <Input {...(rest.type === 'datetime-local' ? { step: 1 } : {})} />
       {help && (
         <Text slot="description" className={style.help ?? ''}>
           {help}
@@ -52,7 +53,7 @@ export function SelectField({ label, value, options, onChange, help }: SelectFie
     <div className={style.field}>
       <label htmlFor={id}>{label}</label>
       <select id={id} value={value} onChange={event => onChange(event.currentTarget.value)}>
-        {value === '' && <option value="">Choose…</option>}
+        {value === '' && <option value="">{text.choose}</option>}
         {options.map(option => (
           <option key={option}>{option}</option>
         ))}

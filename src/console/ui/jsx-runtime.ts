@@ -12,7 +12,7 @@ const nameOf = (character: string) => `⟨U+${character.charCodeAt(0).toString(1
 
 type Props = { readonly [name: string]: unknown; readonly children?: ReactNode }
 
-const shownText = (text: string): string => text.replace(reordering, nameOf)
+export const shownText = (text: string): string => text.replace(reordering, nameOf)
 
 const shown = (child: ReactNode): ReactNode =>
   typeof child === 'string' ? shownText(child) : Array.isArray(child) ? child.map(shown) : child

@@ -3,8 +3,9 @@
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { ApiError } from '../../api/errors.ts'
-import { text } from '../text.ts'
+import { text } from '../text/common.ts'
 import { Button } from './button.tsx'
+import { ago, dateTime } from './format.ts'
 import style from './parts.module.css'
 
 type Tone = 'ok' | 'warn' | 'bad' | 'plain'
@@ -55,6 +56,9 @@ const FactRow = ({ label, value }: { label: string; value: ReactNode }) => (
     <dd>{value}</dd>
   </>
 )
+
+/** How long ago, with the local date as its title. */
+export const Ago = ({ at }: { at: string | number | undefined }) => <time title={dateTime(at)}>{ago(at)}</time>
 
 export const Pill = ({ tone = 'plain', children }: { tone?: Tone; children: ReactNode }) => (
   <span className={`${style.pill} ${tone === 'plain' ? '' : style[tone]}`}>{children}</span>
@@ -112,7 +116,7 @@ export function problemOf(error: unknown): { readonly code: number; readonly mes
 export type Tab = { readonly name: string; readonly label: string; readonly to: string }
 
 export const Tabs = ({ tabs, current }: { tabs: readonly Tab[]; current: string }) => (
-  <nav className={style.tabs} aria-label="Sections">
+  <nav className={style.tabs} aria-label={text.sections}>
     {tabs.map(({ name, label, to }) => (
       <Link
         key={name}

@@ -1,0 +1,50 @@
+// Words of the audit log.
+
+import { counted } from './plural.ts'
+
+export const auditText = {
+  title: 'Who did what',
+  about:
+    'Searched on the server, newest first. You see your own actions, and those on objects you own; administrators see everything.',
+  fields: {
+    user: ['User', ''],
+    verb: ['Verb', 'create, patch, delete, …'],
+    resource: ['Resource', 'teams, sharedsecrets, …'],
+    namespace: ['Namespace', ''],
+    name: ['Name', ''],
+    uid: ['Object uid', ''],
+    code: ['Code', '403, or 4xx'],
+    from: ['From', ''],
+    to: ['To', ''],
+  },
+  search: 'Search',
+  yesterday: 'Yesterday',
+  clear: 'Clear',
+  showNew: 'Show new events',
+  showReads: 'Show reads',
+  events: (number: number, hasMore: boolean) => `${counted(number, 'event', 'events')}${hasMore ? ', more exist' : ''}`,
+  noMatch: 'No event matches',
+  noMatchAdvice: 'Use fewer conditions, or a longer time.',
+  older: 'Older events',
+  table: 'Events',
+  columns: { time: 'Time', who: 'Who', what: 'What', result: 'Result', tool: 'With' },
+  as: (user: string) => `as ${user}`,
+  did: {
+    get: 'read',
+    list: 'listed',
+    watch: 'watched',
+    create: 'created',
+    update: 'replaced',
+    patch: 'changed',
+    delete: 'deleted',
+    deletecollection: 'deleted',
+  } as { readonly [verb: string]: string },
+  triedTo: (verb: string) => `tried to ${verb}`,
+  denied: 'denied',
+  failed: (code: number) => `failed, ${code}`,
+  done: 'done',
+  key: (name: string) => `key ${name}`,
+  noEvents: 'No event yet',
+  noEventsAdvice: 'The audit log has no event of this object that you may see.',
+  searchLog: 'Search the audit log',
+} as const

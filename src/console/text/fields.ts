@@ -1,0 +1,9 @@
+// Words about the fields of every object.
+
+export const fieldText = {
+  name: 'Name of the object.',
+  namespace: 'Namespace of the object.',
+  labels: 'Labels, for selectors.',
+  annotations: 'Further data about the object.',
+  notAnObject: 'the document must be an object',
+} as const
