@@ -64,27 +64,31 @@ export function readCertificate({ tlsCert, tlsKey, tlsCa }: CertificateFiles): {
   readonly leaf: X509Certificate
   readonly ca: string | undefined
 } {
+  const unreadable: string[] = []
   const read = (setting: string, file: string) => {
     try {
       return readFileSync(file, 'utf8')
     } catch (error) {
-      throw new SettingsError([`${setting}: ${fileProblem(file, error)}`])
+      unreadable.push(`${setting}: ${fileProblem(file, error)}`)
+      return ''
     }
   }
   const both = 'tlsCert and tlsKey'
   const pair = { certificate: read(both, tlsCert), key: read(both, tlsKey) }
+  const trusted = tlsCa ? parseCertificates(read('tlsCa', tlsCa)) : []
+  if (unreadable.length) throw new SettingsError(unreadable)
   const problems = pairProblems(pair, { certificate: tlsCert, key: tlsKey })
   if (problems.length) throw new SettingsError([`${both}: ${problems.join('; ')}`])
-  const trusted = tlsCa ? parse(read('tlsCa', tlsCa)) : []
   if (tlsCa && !trusted.length) throw new SettingsError([`tlsCa: ${tlsCa} does not contain a PEM certificate`])
-  const chain = parse(pair.certificate)
+  const chain = parseCertificates(pair.certificate)
   const root = rootOf(chain, trusted)
   if (tlsCa && !(root && trusted.includes(root)))
     throw new SettingsError([`tlsCa: no certificate of ${tlsCa} signed ${tlsCert}`])
   return { leaf: chain[0] as X509Certificate, ca: root && pemOf(root) }
 }
 
-function parse(text: string): readonly X509Certificate[] {
+/** Empty if the text has no certificate or an invalid one. */
+export function parseCertificates(text: string): readonly X509Certificate[] {
   try {
     return certificatesIn(text)
   } catch {

@@ -1,5 +1,6 @@
 // Opens a session: the server, key, CA and namespace from a context or from the environment.
 
+import { X509Certificate } from 'node:crypto'
 import { ApiError } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { connect, type Fetch } from '../client/connect.ts'
@@ -15,6 +16,7 @@ import { type Context, contextNamed, readContexts, readKey } from './login/conte
 import {
   certificateIn,
   fetchCertificates,
+  fingerprintOf,
   isTlsFailure,
   isUntrusted,
   serverOf,
@@ -39,13 +41,13 @@ export type Session = {
 export type SessionFlags = { readonly context?: string | undefined; readonly namespace?: string | undefined }
 
 type Target = Pick<Session, 'context' | 'server' | 'ca' | 'key' | 'namespace'> & {
-  /** The file of the CA, if the user did not trust the CA at sign-in. */
-  readonly caFile?: string | undefined
+  /** The origin of the CA, if the user did not trust the CA at sign-in: its file, or the connection string. */
+  readonly caFrom?: string | undefined
   /** The command that renews the key, if it is that of a session. */
   readonly loginCommand?: string | undefined
 }
 
-export type TrustedServer = Pick<Target, 'server' | 'ca' | 'caFile'> & Partial<Pick<Target, 'context'>>
+export type TrustedServer = Pick<Target, 'server' | 'ca' | 'caFrom'> & Partial<Pick<Target, 'context'>>
 
 /** `trust` loads the CA, which may need a connection to the server. */
 type ResolvedTarget = Omit<Target, 'ca'> & { readonly trust: () => Promise<string | undefined> }
@@ -108,7 +110,7 @@ export const isRetryable = (error: unknown) =>
 
 /** Explains connection failures. TLS fails before the key is sent, so an untrusted server never sees it. */
 const explainFailure =
-  (io: Io, { server, ca, caFile, context }: TrustedServer) =>
+  (io: Io, { server, ca, caFrom, context }: TrustedServer) =>
   async (error: Error): Promise<never> => {
     const problem = connectionProblem(error)
     if (problem === 'aborted' && server.startsWith('http:') && (await speaksTls(io, server)))
@@ -119,12 +121,12 @@ const explainFailure =
       if (!note) throw error
       throw Object.assign(new ApiError(503, 'ServiceUnavailable', `${error.message}${note}`), { cause: error.cause })
     }
-    const why = caFile
-      ? `its certificate is not signed by the CA in ${caFile}; nothing was sent`
+    const why = caFrom
+      ? `its certificate is not signed by the CA in ${caFrom}; nothing was sent`
       : ca
         ? 'its certificate is not signed by the CA trusted at sign-in; nothing was sent'
         : 'its certificate is not signed by a CA that this machine trusts; nothing was sent'
-    const hint = caFile
+    const hint = caFrom
       ? ''
       : context === ''
         ? '. Set PLATFORM_CA_FILE or PLATFORM_CA_FINGERPRINT to trust its CA'
@@ -143,8 +145,8 @@ const notSignedIn = (why: string) => new ApiError(401, 'Unauthorized', `${why}: 
 async function resolveTarget(io: Io, contextName: string | undefined): Promise<ResolvedTarget> {
   const { PLATFORM_ACCESS_KEY: given, PLATFORM_SERVER: at = '' } = io.env
   if (given !== undefined) checkSingleKey(io, given, contextName)
-  const { key, server = at, fingerprint } = readConnection(given ?? '', 'PLATFORM_ACCESS_KEY')
-  if (key && server) return fromEnvironment(io, key, server, fingerprint)
+  const { key, server = at, ...pinned } = readConnection(given ?? '', 'PLATFORM_ACCESS_KEY')
+  if (key && server) return fromEnvironment(io, { key, server, ...pinned })
   const all = await readContexts(io)
   if (key && all.current === undefined)
     throw new UsageError([
@@ -216,28 +218,58 @@ export function namespaceIn({ env: { PLATFORM_NAMESPACE: name } }: Io): string |
   return name || undefined
 }
 
-type Connection = { readonly key: string; readonly server?: string; readonly fingerprint?: string }
+type Connection = {
+  readonly key: string
+  readonly server?: string
+  readonly fingerprint?: string
+  /** The CA itself, as PEM, if the server does not send it. */
+  readonly ca?: string
+}
 
-/** Parses a key, or a connection string KEY@URL#sha256:FINGERPRINT for pipelines. Throws UsageError. */
+/** Parses a key, or a connection string KEY@URL#sha256:FINGERPRINT or KEY@URL#ca:CERTIFICATE for pipelines. Throws UsageError. */
 export function readConnection(text: string, from: string): Connection {
-  const [, key, server, fingerprint] = /^([^@]+)@(https?:\/\/[^#]+)(?:#(sha256:[0-9a-f]{64}))?$/i.exec(text) ?? []
-  if (key && server) return { key, server, ...(fingerprint ? { fingerprint } : {}) }
+  const [, key, server, fingerprint, encoded] =
+    /^([^@]+)@(https?:\/\/[^#]+)(?:#(?:(sha256:[0-9a-f]{64})|ca:([\w-]+)))?$/i.exec(text) ?? []
+  const ca = encoded === undefined ? undefined : decodeCertificate(encoded)
+  if (key && server && (encoded === undefined || ca))
+    return {
+      ...{ key, server },
+      ...(fingerprint ? { fingerprint } : {}),
+      ...(ca ? { fingerprint: fingerprintOf(ca), ca: ca.toString() } : {}),
+    }
   // Imported keys may contain @ or #, so reject only text that looks like a connection string.
   if (/^plat_\w*[@#]|@https?:|#sha256:/i.test(text))
     throw new UsageError([
-      `${from} is neither a key nor a valid KEY@URL#sha256:FINGERPRINT: the URL starts with https://, the fingerprint has 64 hexadecimal digits`,
+      `${from} is neither a key nor a valid KEY@URL#sha256:FINGERPRINT or KEY@URL#ca:CERTIFICATE: the URL starts with https://, the fingerprint has 64 hexadecimal digits`,
     ])
   return { key: text }
 }
 
-function fromEnvironment(io: Io, key: string, at: string, fingerprint: string | undefined): ResolvedTarget {
-  const server = serverOf(at)
+/** Returns undefined if the text is not a certificate, for example because its end is missing. */
+function decodeCertificate(text: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(Buffer.from(text, 'base64url'))
+  } catch {
+    return undefined
+  }
+}
+
+function fromEnvironment(io: Io, connection: Connection & { readonly server: string }): ResolvedTarget {
+  const { key, fingerprint, ca } = connection
+  const server = serverOf(connection.server)
   const { PLATFORM_CA_FILE: file, PLATFORM_CA_FINGERPRINT: other } = io.env
   const wanted = fingerprint ?? other
   const trust = async () => {
     if (file) return certificateIn(new TextDecoder().decode(await io.readFile(file)), file, wanted)
     if (!wanted || !server.startsWith('https:')) return undefined
-    return withFingerprint(await fetchCertificates(server, io.env), server, wanted).toString()
+    return ca ?? withFingerprint(await fetchCertificates(server, io.env), server, wanted).toString()
   }
-  return { context: '', server, trust, key, namespace: namespaceIn(io) ?? 'default', caFile: file }
+  return {
+    context: '',
+    server,
+    trust,
+    key,
+    namespace: namespaceIn(io) ?? 'default',
+    caFrom: file ?? (ca && 'the connection string'),
+  }
 }

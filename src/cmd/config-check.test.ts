@@ -116,6 +116,49 @@ test('certificates, keys and the master key are opened: unreadable, mismatching 
     assert.match(problems, expected)
     assert.doesNotMatch(problems, /plat_secret|PRIVATE/)
   }
-  const several = await problemsOf([...tls(file('none.crt'), key), '--master-key', file('none.key')])
-  assert.equal(several.split('\n').length, 2)
+  const missing = [...tls(file('none.crt'), file('none.key')), '--tls-ca', file('none.ca')]
+  const several = await problemsOf([...missing, '--master-key', file('none.master')])
+  assert.deepEqual(several.match(/none\.\w+(?=: there is no such file$)/gm), [
+    'none.crt',
+    'none.key',
+    'none.ca',
+    'none.master',
+  ])
+})
+
+test('the files of etcd are opened, with all problems at once', async context => {
+  const file = openFiles(context)
+  context.mock.method(console, 'log', () => {})
+  const authority = makeAuthority(Date.now())
+  const issue = (at: number) => issueCertificate(authority, ['localhost'], at)
+  const [one, two, old] = [issue(Date.now()), issue(Date.now()), issue(Date.now() - 2 * 365 * 24 * 3600 * 1000)]
+  const ca = file('ca.crt', authority.certificate)
+  const args = (...[from, cert, key]: [string, string, string]) => [
+    ...['--storage', 'etcd', '--etcd-endpoints', 'https://127.0.0.1:2379'],
+    ...['--etcd-ca', from, '--etcd-cert', cert, '--etcd-key', key],
+  ]
+  const [cert, key] = [file('one.crt', one.certificate), file('one.key', one.key)]
+  assert.equal(await problemsOf(args(ca, cert, key)), '')
+  const none = (name: string) => `cannot read ${file(name)}: there is no such file`
+  assert.equal(
+    await problemsOf([...args(file('none.ca'), file('none.crt'), file('none.key')), '--audit-policy', file('none')]),
+    [
+      `audit.policy: ${none('none')}`,
+      `etcd.ca: ${none('none.ca')}`,
+      `etcd.cert: ${none('none.crt')}`,
+      `etcd.key: ${none('none.key')}`,
+    ].join('\n'),
+  )
+  for (const [given, expected] of [
+    [args(key, cert, key), /^etcd\.ca: \S+one\.key does not contain a PEM certificate$/],
+    [args(ca, cert, file('two.key', two.key)), /^etcd\.cert and etcd\.key: \S+one\.crt and \S+two\.key do not match/],
+    [
+      args(ca, file('old.crt', old.certificate), file('old.key', old.key)),
+      /^etcd\.cert: \S+old\.crt expired at \d{4}-/,
+    ],
+  ] as const) {
+    const problems = await problemsOf(given)
+    assert.match(problems, expected)
+    assert.doesNotMatch(problems, /PRIVATE/)
+  }
 })

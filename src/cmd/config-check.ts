@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { stringify } from 'yaml'
 import { readCertificate } from '../apiserver/certificate.ts'
 import { keyRingIn } from '../apiserver/data-directory.ts'
+import { etcdOf } from '../apiserver/etcd-settings.ts'
 import { readSettings, type Settings, variableOf } from '../apiserver/settings.ts'
 import { table } from '../apiserver/settings-table.ts'
 import { UsageError } from '../host/command.ts'
@@ -27,6 +28,7 @@ async function checkFiles(settings: Settings, env: NodeJS.ProcessEnv): Promise<v
     policyOf(settings),
     checkCertificate(settings),
     checkKeyRing(settings, env),
+    checkEtcd(settings),
     ...(file ? [checkGatewayConfig(file, env)] : []),
     ...(settings['auth.config'] ? [checkAuthConfig(settings['auth.config'], env)] : []),
   ]
@@ -46,6 +48,12 @@ async function checkCertificate(settings: Settings): Promise<void> {
     ...periodProblems(`tlsCert: ${tlsCert}`, leaf),
     ...(ca === undefined ? [] : periodProblems(`the CA of ${tlsCert}`, new X509Certificate(ca))),
   ]
+  if (problems.length) throw new UsageError(problems)
+}
+
+async function checkEtcd(settings: Settings): Promise<void> {
+  const cert = etcdOf(settings)?.tls?.cert
+  const problems = cert ? periodProblems(`etcd.cert: ${settings['etcd.cert']}`, new X509Certificate(cert)) : []
   if (problems.length) throw new UsageError(problems)
 }
 

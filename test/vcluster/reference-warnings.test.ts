@@ -1,4 +1,4 @@
-// Warnings of `vcluster validate` and `vcluster patch` about references whose objects do not reach the host.
+// Warnings of `vcluster validate` and `vcluster patch` about patches without an effect on the host, such as references to unsynced objects.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -128,4 +128,33 @@ test('--sync-references suppresses warnings about the kinds that it names', asyn
     assert.equal(wrong.code, 2)
     assert.match(wrong.lines[0] ?? '', /--sync-references: "Pod" objects never cross to the host/)
   }
+})
+
+test('validate and patch say that patches of the labels that the syncer sets have no effect', async () => {
+  const key = 'kubernetes.io/service-name'
+  const files = (patch: string) => ({
+    'v.yaml': `sync: {toHost: {endpointSlices: {enabled: true, patches: [${patch}]}}}\n`,
+    'o.yaml': `{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, namespace: default, uid: u, labels: {${key}: web}}, addressType: IPv4, endpoints: [{addresses: [10.0.0.7]}], ports: [{port: 80}]}\n`,
+  })
+  const validate = (patch: string) => run('validate -f v.yaml', files(patch))
+  const preview = async (patch: string) =>
+    (await run('patch -f v.yaml --object o.yaml --name vc --namespace team -o trace', files(patch))).lines
+  const one = `{path: 'metadata.labels["${key}"]', expression: '"victim"'}`
+  const { code, lines } = await validate(one)
+  assert.deepEqual([code, lines.length], [0, 1])
+  assert.match(
+    lines[0] ?? '',
+    /: warning: patches\[0\]\.path: the syncer sets the label kubernetes\.io\/service-name itself, so this patch has no effect$/,
+  )
+  assert.deepEqual(await preview(one), lines, 'patch prints the warning of the file and does not repeat it')
+  const all = `{path: metadata.labels, expression: '({...value, "${key}": "victim", a: "b"})'}`
+  assert.deepEqual(await validate(all), { code: 0, lines: [] })
+  assert.deepEqual(await preview(all), [
+    `platform: note: metadata.labels["${key}"] keeps its value: the syncer sets this label itself`,
+  ])
+  const other = `{path: metadata.labels.a, expression: '"b"'}`
+  assert.deepEqual(
+    [(await validate(other)).lines, await preview(`{path: metadata.labels, expression: '({...value, a: "b"})'}`)],
+    [[], []],
+  )
 })

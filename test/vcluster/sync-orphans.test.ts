@@ -13,6 +13,7 @@ import { type Cluster, endpoints, openCluster, people, until } from '../support/
 let clusters: Cluster[] = []
 let running: Syncer | undefined
 let told: (readonly Orphans[])[] = []
+let failures: string[] = []
 const side = (which: 0 | 1) => clusters[which] as Cluster
 const [v, h] = [() => people(side(0)), () => people(side(1))]
 
@@ -27,8 +28,9 @@ async function start(byName: { readonly [from: string]: string } | undefined, ho
     ticks: () => performance.now(),
     wait: () => new Promise(setImmediate),
     observer: {
-      ...{ wrote: () => {}, lag: () => {}, failed: () => {}, syncFailure: () => {}, patched: () => {} },
+      ...{ wrote: () => {}, lag: () => {}, syncFailure: () => {}, patched: () => {} },
       orphaned: found => void told.push(found),
+      failed: what => void failures.push(what),
     },
   })
 }
@@ -119,5 +121,32 @@ describe('the syncer reports orphans', { timeout: 120_000 }, () => {
     await start({ other: 'other' }, flaky)
     assert.equal((await found()).length, 1)
     assert.equal(fails, -1)
+  })
+
+  test('requests that fail after the stop are not reported, because no retry follows', async () => {
+    await stop()
+    const { resources } = side(1)
+    const closed = Promise.withResolvers<never>()
+    let isSearching = false
+    let isWatching = false
+    const pending: Resources = {
+      ...resources,
+      list: (kind, options) => {
+        if (!options?.labelSelector) return resources.list(kind, options)
+        isSearching = true
+        return closed.promise
+      },
+      watch: () => {
+        isWatching = true
+        return closed.promise
+      },
+    }
+    failures = []
+    await start({ other: 'other' }, pending)
+    await until('both requests', async () => isSearching && isWatching)
+    await stop()
+    closed.reject(new Error('The client is destroyed'))
+    await new Promise(setImmediate)
+    assert.deepEqual(failures, [])
   })
 })

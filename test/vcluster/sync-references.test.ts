@@ -2,10 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject } from '../../src/api/object.ts'
+import { loadConfig } from '../../src/vcluster/config/config.ts'
 import type { Patch } from '../../src/vcluster/patch/patch.ts'
+import { previewToHost } from '../../src/vcluster/patch/preview.ts'
+import { openSandbox } from '../../src/vcluster/patch/sandbox.ts'
 import { ConfigMap, Secret, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName, shortName } from '../../src/vcluster/sync/names.ts'
-import { until } from '../support/cluster.ts'
+import { endpoints, until } from '../support/cluster.ts'
 import { dataObject, twoClusters } from './two-clusters.ts'
 
 const toSecret: Patch = { path: 'metadata.annotations.key', reference: { apiVersion: 'v1', kind: 'Secret' } }
@@ -75,6 +80,36 @@ describe('a reference to the Pod of an address is translated once', { timeout: 1
     ])
     const found = (await until('the object', onHost)).subsets?.[0]?.addresses?.[0]?.targetRef
     assert.equal(found?.name, hostName('web-1', 'default', 'vc'))
+  })
+
+  test('an expression that edits the name has the same result before and after a reference (200 cases)', async t => {
+    const sandbox = openSandbox({ workers: 1 })
+    t.after(sandbox.close)
+    const word = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,60}[a-z0-9])?$/)
+    const edit = fc.constantFrom('"x-" + value', 'value + "-y"', '"z" + value.slice(1)', '"x-" + value + "-y"')
+    const reference = fc.constantFrom<Patch>(
+      { path: target, reference: { ...pod, kindPath: 'kind', namePath: 'name' } },
+      { path: address, reference: { ...pod, namePath: 'targetRef.name' } },
+    )
+    const onHostWith = async (patches: readonly Patch[], virtualObject: JsonObject) => {
+      const text = JSON.stringify({ sync: { toHost: { endpoints: { patches } } } })
+      const { config } = loadConfig(new TextEncoder().encode(text), { noPatchesReason: undefined })
+      const options = { config, name: 'vc', namespace: 'team', sandbox, now: () => 0 }
+      const { object, problem } = await previewToHost({ virtualObject, hostObject: null }, options)
+      assert.equal(problem, undefined)
+      return (object as unknown as ReturnType<typeof withTarget>).subsets[0]?.addresses[0]?.targetRef
+    }
+    const once = fc.asyncProperty(word, word, edit, reference, async (one, namespace, expression, patch) => {
+      const object = {
+        ...endpoints('web'),
+        ...withTarget({ kind: 'Pod', name: one, namespace }),
+      } as unknown as JsonObject
+      const edited: Patch = { path: name, expression }
+      const wanted = await onHostWith([edited], object)
+      assert.deepEqual(await onHostWith([patch, edited], object), wanted)
+      assert.deepEqual(await onHostWith([edited, patch], object), wanted)
+    })
+    await fc.assert(once, { numRuns: 200 })
   })
 })
 

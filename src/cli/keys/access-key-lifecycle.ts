@@ -17,6 +17,7 @@ import { selectField } from '../select-field.ts'
 import { openSession, type Session, type SessionFlags } from '../session.ts'
 import { teamNameOf } from '../teams/resolve-team.ts'
 import { printSecret } from './access-keys.ts'
+import { connectionAddress } from './connection-string.ts'
 import { expiryOf, expiryText, scopeText } from './key-summary.ts'
 import { warnings } from './shown-once.ts'
 
@@ -186,6 +187,7 @@ export const rotateAccessKey = defineCommand({
       const old = flags.force ? 'old keys' : 'old key'
       const question = `Rotate ownedaccesskey/${name} on ${session.server} and invalidate its ${old} immediately?`
       if (!overlapSeconds || flags.force) await confirm(io, question, flags.yes)
+      const address = await connectionAddress(io, session, flags.output)
       const body = { kind: 'KeyRotation', spec: { overlapSeconds, ...(flags.force ? { force: true } : {}) } }
       const { object } = await session.resources
         .act(OwnedAccessKey, { namespace: '', name }, 'rotate', body, { warn: warnings(io) })
@@ -196,7 +198,7 @@ export const rotateAccessKey = defineCommand({
         (error: Error) => error,
       )
       io.err(`${nameOf(OwnedAccessKey, object)} rotated; the new key is shown only once\n`)
-      printSecret(io, session, object, flags.output)
+      printSecret(io, object, { output: flags.output, address })
       if (object.spec?.['disabled'] === true)
         io.err(
           `platform: warning: ${nameOf(OwnedAccessKey, object)} is disabled, and so is the new key: platform enable accesskey ${name}\n`,

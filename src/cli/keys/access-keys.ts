@@ -1,15 +1,14 @@
 // `platform create accesskey` and `create token`: creates a key or token and prints it once.
 
-import { X509Certificate } from 'node:crypto'
 import { type Command, defineCommand, type Io, UsageError } from '../../host/command.ts'
 import { readLifetime, withFlagName } from '../../host/duration.ts'
 import { DirectClusterEndpointToken } from '../../kinds/direct-cluster-endpoint-token.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import { contextFlag, dryRunFlag, isDryRun, namespaceFlag, outputFlag } from '../flags.ts'
-import { fingerprintOf } from '../login/trust.ts'
 import { nameOf, printJson } from '../print.ts'
-import { openSession, type Session } from '../session.ts'
+import { openSession } from '../session.ts'
 import { requireTeam } from '../teams/resolve-team.ts'
+import { connectionAddress } from './connection-string.ts'
 import { scopeFlags, scopeOf, secretFlag } from './scope-flags.ts'
 import { notPrinted, shownOnce, warnings } from './shown-once.ts'
 
@@ -74,10 +73,11 @@ export const createAccessKey: Command = defineCommand({
         ...(scope ? { scope } : {}),
       }
       const dryRun = isDryRun(flags)
+      const address = await connectionAddress(io, session, flags.output)
       const options = { dryRun, fieldManager: 'platform', warn: warnings(io) }
       const { object } = await session.resources.create(OwnedAccessKey, '', { metadata: { name }, spec }, options)
       io.err(`${nameOf(OwnedAccessKey, object)} created${dryRun ? ' (dry run)' : '; the key is shown only once'}\n`)
-      if (!dryRun) printSecret(io, session, object, flags.output)
+      if (!dryRun) printSecret(io, object, { output: flags.output, address })
       return 0
     } finally {
       session.close()
@@ -85,20 +85,18 @@ export const createAccessKey: Command = defineCommand({
   },
 })
 
+/** `address`: from `connectionAddress`, for -o connection. */
 export function printSecret(
   io: Io,
-  { server, ca }: Session,
   object: Parameters<typeof nameOf>[1],
-  output: string,
+  { output, address = '' }: { readonly output: string; readonly address?: string },
 ): void {
   const secret = shownOnce(object) ?? ''
   if (output === 'json' || output === 'yaml') printJson(io, object, output)
   else if (output === 'name') {
     io.out(`${object.metadata.name ?? ''}\n`)
     if (secret) io.err(notPrinted('name', object))
-  } else if (output === 'connection')
-    io.out(`${secret}@${server}${ca ? `#${fingerprintOf(new X509Certificate(ca))}` : ''}\n`)
-  else io.out(`${secret}\n`)
+  } else io.out(`${secret}${address}\n`)
 }
 
 export const createToken = defineCommand({
@@ -131,7 +129,7 @@ export const createToken = defineCommand({
       const { object } = await session.resources
         .create(DirectClusterEndpointToken, '', { spec }, { warn: warnings(io) })
         .catch(withFlagName('--ttl', flags.ttl, 'spec.ttl'))
-      printSecret(io, session, object, flags.output)
+      printSecret(io, object, { output: flags.output })
       return 0
     } finally {
       session.close()

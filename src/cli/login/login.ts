@@ -80,7 +80,7 @@ export const login = defineCommand({
     if (isOther) await confirmReplace(io, name, `for ${before.server}`)
     const known = before?.server === server ? before.ca : undefined
     const ca = server.startsWith('http:') ? undefined : await chooseCa(io, server, { ...given, known })
-    const target = { server, ca, caFile: flags['ca-file'] }
+    const target = { server, ca, caFrom: flags['ca-file'] }
     const login = { name, before, target, namespace: flags.namespace, isSure: flags.yes }
     const api = openSignInApi(io, target)
     try {

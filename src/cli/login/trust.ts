@@ -128,7 +128,8 @@ export function certificateIn(text: string, from: string, wanted?: string): stri
   )
 }
 
-function certificatesIn(text: string): X509Certificate[] {
+/** Empty if a certificate is invalid. */
+export function certificatesIn(text: string): X509Certificate[] {
   try {
     return (text.match(pem) ?? []).map(one => new X509Certificate(one))
   } catch {

@@ -3,6 +3,8 @@
 import { dnsSubdomain } from '../../api/names.ts'
 import type { Json, JsonObject } from '../../api/object.ts'
 import type { At } from '../../api/yaml-source.ts'
+import { labelIn } from '../patch/path.ts'
+import { endpointSlicesKind } from '../sync/endpoint-slices-kind.ts'
 import { networkProblem } from './address-policy.ts'
 import { allowedEntryProblem, keyEntryProblem } from './metadata-keys.ts'
 import { namespaceMap } from './namespaces.ts'
@@ -48,7 +50,8 @@ export function checkRules(
   namespaces(config, problems)
   entries(config, problems)
   patches(config, noPatchesReason, problems, warnings)
-  if (noPatchesReason === undefined) warnings.push(...unsyncedReferences(config, syncReferences))
+  if (noPatchesReason === undefined)
+    warnings.push(...unsyncedReferences(config, syncReferences), ...labelsOfSyncer(config))
   const domain = config.networking.advanced.clusterDomain
   if (dnsSubdomain(domain).length)
     problems.push({
@@ -157,6 +160,17 @@ function patches(config: Config, reason: string | undefined, problems: Finding[]
         message: `${name} has no effect: ${kind === 'endpoints' ? 'endpoint sync is disabled' : 'sync.toHost.endpointSlices.enabled is false'}`,
       })
   }
+}
+
+/** The syncer sets these labels after the patches. */
+function labelsOfSyncer({ sync }: Config): Finding[] {
+  return sync.toHost.endpointSlices.patches.flatMap((patch, index) => {
+    // patch.ts reports a malformed patch.
+    const label = typeof patch?.path === 'string' ? labelIn(patch.path) : undefined
+    if (label === undefined || !endpointSlicesKind.labelKeys.includes(label)) return []
+    const message = `patches[${index}].path: the syncer sets the label ${label} itself, so this patch has no effect`
+    return [{ at: [...toHost, 'endpointSlices', 'patches', index, 'path'], message }]
+  })
 }
 
 /** With `kindPath` the kind is in the synced objects, so only `vcluster patch` and the syncer know it. */

@@ -11,7 +11,7 @@ import { isProtected, mayHoldProtected, restoreProtected } from './protected-pat
 import { type Direction, type NamespaceMapping, type ReferencedObject, rewriteReference } from './reference.ts'
 import { type HostChanges, notReversed } from './reverse-scope.ts'
 import type { Batch, Evaluated, Sandbox } from './sandbox.ts'
-import { type TranslatedPods, translatedPod } from './translated-pod.ts'
+import { edited, type TranslatedPods, translatedPod } from './translated-pod.ts'
 
 export type PatchEnvironment = {
   readonly vcluster: { readonly name: string; readonly namespace: string; readonly config: JsonObject }
@@ -142,6 +142,10 @@ async function outcomesOf(one: One, matches: readonly Match[]): Promise<Outcome[
     }
     const pods = direction === 'toHost' ? input.translatedPods : undefined
     const translated = pods && translatedPod(one.object, path, reference, pods)
+    if (translated === edited) {
+      outcomes.push({ skipped: 'is already translated, and another patch edited the name' })
+      continue
+    }
     const how = { ...naming, reference, path, virtualValue, translated }
     const rewritten = rewriteReference(value, how)
     const { referenced } = 'value' in rewritten ? rewritten : {}

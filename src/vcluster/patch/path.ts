@@ -179,3 +179,14 @@ export function showPath(path: ConcretePath | Path): string {
     })
     .join('')
 }
+
+/** The label that a path names; undefined for other paths and invalid ones. */
+export function labelIn(text: string): string | undefined {
+  try {
+    const keys = parsePath(text).map(segment => ('key' in segment ? segment.key : undefined))
+    const [metadata, labels, label] = keys
+    return keys.length === 3 && metadata === 'metadata' && labels === 'labels' ? label : undefined
+  } catch {
+    return undefined
+  }
+}

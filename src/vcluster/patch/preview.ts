@@ -17,6 +17,7 @@ import { objectProblem } from '../sync/validate-endpoints.ts'
 import { openPatcher, type Patched, type Patcher, type Step } from './apply.ts'
 import { protectedReason } from './apply-one.ts'
 import type { Patch } from './patch.ts'
+import { labelIn } from './path.ts'
 import { type Problem, problemTexts } from './problem.ts'
 import type { ReferencedObject } from './reference.ts'
 import { notSyncedBackReason } from './reverse-scope.ts'
@@ -61,6 +62,7 @@ export async function previewToHost(objects: PreviewObjects, options: PreviewOpt
     ...trace.flatMap(unmatched),
     ...unresolvedReferences,
     ...unsyncedReferences(referencedObjects, syncedKindOf(objects.virtualObject), options),
+    ...(patched.problem === undefined && seen.last ? restoredLabels(seen.last.object, patched.object, options) : []),
   ]
   const failure = patched.problem === undefined ? undefined : seen.last?.problem
   return { ...patched, plain: plain.object, trace, referencedObjects, notes, ...(failure && { failure }) }
@@ -231,6 +233,16 @@ function unsyncedReferences(
       : kindWarning(groupKindOf(one), toHost, syncReferences)
     return warning === undefined ? [] : [`${one.path}: ${warning}`]
   })
+}
+
+/** Labels that patches changed and the syncer set again. Reading the file has already warned about paths that name them. */
+function restoredLabels(before: JsonObject, after: JsonObject, { config }: PreviewOptions): string[] {
+  const { setting, labelKeys } = syncedKindOf(after)
+  const named = config.sync.toHost[setting].patches.map(({ path }) => labelIn(path))
+  const labelOf = (object: JsonObject, key: string) => (object as unknown as SyncedObject).metadata.labels?.[key]
+  return labelKeys
+    .filter(key => labelOf(before, key) !== labelOf(after, key) && !named.includes(key))
+    .map(key => `metadata.labels[${JSON.stringify(key)}] keeps its value: the syncer sets this label itself`)
 }
 
 function ignoredMatches({ index, skipped }: Step): string[] {

@@ -12,6 +12,13 @@ export function hostName(name: string, namespace: string, vcluster: string): str
   return fit(joined(name, namespace, vcluster))
 }
 
+/** The part of the host name that the name itself does not have: the namespace and the virtual cluster, or their hash. */
+export function hostNameEnd(name: string, namespace: string, vcluster: string): string {
+  const end = joined('', namespace, vcluster)
+  const host = hostName(name, namespace, vcluster)
+  return host === name + end ? end : host.slice(-DIGITS - 1)
+}
+
 /** For kinds without a readable host name: always 14 characters, starting with `v`. */
 export function shortName(name: string, namespace: string, vcluster: string): string {
   return `v${base36(digest(joined(name, namespace, vcluster))).slice(0, 13)}`

@@ -65,7 +65,13 @@ export type Syncer = Omit<EndpointSync, 'known'> & {
 }
 
 /** Resolves after the first discovery of the host. Retries while the host is unreachable. */
-export async function openSync(options: OpenSyncOptions): Promise<Syncer> {
+export async function openSync(given: OpenSyncOptions): Promise<Syncer> {
+  let isStopped = false
+  const failed: Observer['failed'] = (what, error) => {
+    // Requests that are still pending at the stop fail when the client closes. No retry follows.
+    if (!isStopped) given.observer.failed(what, error)
+  }
+  const options = { ...given, observer: { ...given.observer, failed } }
   const { config, name, namespace, host } = options
   const { endpoints, namespaces, configMaps, secrets } = config.sync.toHost
   const map = namespaces.enabled ? namespaceMap(namespaces.mappings.byName) : undefined
@@ -134,7 +140,6 @@ export async function openSync(options: OpenSyncOptions): Promise<Syncer> {
     () => void options.discoverHost(host).then(update).catch(discoveryFailed),
     options.discoverEvery ?? 60_000,
   ).unref()
-  let isStopped = false
   const lookForOrphans = async () => {
     await Promise.all(syncs.map(({ sync }) => sync.ready))
     const found = await withRetry(options, 'find orphans', async () =>

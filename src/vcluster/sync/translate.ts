@@ -2,9 +2,10 @@
 
 import { emptyMap, type Metadata, type Ref } from '../../api/object.ts'
 import type { KeyPolicy } from '../config/metadata-keys.ts'
+import type { TranslatedPods } from '../patch/translated-pod.ts'
 import { hostRefOf, type Vcluster } from './host-ref.ts'
 import type { ObjectReference, SyncedObject } from './kinds.ts'
-import { hostLabelKey, METADATA_PREFIX } from './names.ts'
+import { hostLabelKey, hostNameEnd, METADATA_PREFIX } from './names.ts'
 import { syncMetadataOf } from './sync-annotations.ts'
 import type { SyncedKind } from './synced-kind.ts'
 
@@ -55,24 +56,28 @@ function hostTarget(target: ObjectReference, virtual: SyncedObject, vcluster: Vc
   return ref ? { ...rest, ...ref } : rest
 }
 
-/** Finds the virtual Pod behind a reference that `toHost` translated. */
-export function translatedPods(
-  virtual: SyncedObject,
-  { targets }: SyncedKind,
-  vcluster: Vcluster,
-): (host: Ref) => Ref | undefined {
-  let pods: { readonly [host: string]: Ref } | undefined
+/** Finds the virtual Pods behind references that `toHost` translated. */
+export function translatedPods(virtual: SyncedObject, { targets }: SyncedKind, vcluster: Vcluster): TranslatedPods {
+  let found: { readonly pods: { readonly [host: string]: Ref }; readonly ends: ReadonlySet<string> } | undefined
   const all = () => {
-    const found = emptyMap<Ref>()
+    const pods = emptyMap<Ref>()
+    const ends = new Set<string>()
     for (const { kind, name, namespace = virtual.metadata.namespace ?? '' } of targets(virtual)) {
       if (kind !== 'Pod' || !name) continue
       const host = hostRefOf({ namespace, name }, vcluster)
-      if (host) found[`${host.namespace}/${host.name}`] = { namespace, name }
+      if (!host) continue
+      pods[`${host.namespace}/${host.name}`] = { namespace, name }
+      // In multi-namespace mode names do not change.
+      if (!vcluster.mapped) ends.add(hostNameEnd(name, namespace, vcluster.name))
     }
+    return { pods, ends }
+  }
+  const known = () => {
+    found ??= all()
     return found
   }
-  return ({ namespace, name }) => {
-    pods ??= all()
-    return pods[`${namespace}/${name}`]
+  return {
+    podOf: ({ namespace, name }) => known().pods[`${namespace}/${name}`],
+    isEdited: name => [...known().ends].some(end => name.includes(end)),
   }
 }
