@@ -1,4 +1,4 @@
-// Keeps secrets of access keys unique that callers bring, also if two replicas write at the same moment (D12).
+// Makes sure that a secret that a caller brings belongs to one access key, also if two replicas write at the same moment (D12).
 // All claims of a secret write its slot, so that the store accepts them one after another.
 
 import type { Companion } from '../api/admission.ts'
@@ -45,6 +45,6 @@ export function claimDigest(dependencies: BroughtKeyDependencies, caller: Caller
   return { kind: AccessKeySlot, object: claim(), merge: claim }
 }
 
-/** The secret from before a rotation is in use until the overlap ends. */
+/** The secret from before a rotation counts until the next rotation or a new secret. */
 const digestsOf = ({ status: { digest, previous } = {} }: Key): string[] =>
   [digest, previous?.digest].filter(one => one !== undefined)

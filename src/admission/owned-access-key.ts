@@ -40,7 +40,7 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       const object: Key = { ...next, spec: rest, status: { ...status, ...kept, digest: taken } }
       // A dry run must not reveal whether a key is in use, which would help to guess keys (D62).
       if (dryRun) return { object }
-      // Nobody brings a key that was generated before it is shown, so it needs no claim.
+      // A generated key needs no claim: nobody can bring it before the response shows it.
       const isClaim = given && taken !== old?.status?.digest
       const admitted = { object, companions: isClaim ? [claimDigest(dependencies, caller, object)] : [] }
       if (old) return admitted

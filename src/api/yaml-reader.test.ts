@@ -6,6 +6,7 @@ import { parse, stringify } from 'yaml'
 import { cpuMilliseconds } from '../../test/support/cpu-time.ts'
 import { DecodeError, readJson } from './json-reader.ts'
 import type { Json } from './object.ts'
+import { decodeYamlFile } from './yaml-codec.ts'
 import { readYaml } from './yaml-reader.ts'
 
 const read = (text: string): unknown => JSON.parse(JSON.stringify(readYaml(text).value))
@@ -200,7 +201,9 @@ test('rejects three megabytes of small tokens early, with an alternative', () =>
     assert.ok(used < 2_000, `${used} ms for ${text}`)
   }
   assert.match(problemOf(`[${'a,'.repeat(60_000)}]`), /more than 10000 YAML tokens: send JSON instead/)
-  assert.match(problemOf(`a: ${'x'.repeat(512 * 1024)}`), /more than 524288 characters of YAML: send JSON instead/)
+  const long = `a: ${'x'.repeat(512 * 1024)}`
+  assert.match(problemOf(long), /more than 524288 characters of YAML: send JSON instead/)
+  assert.doesNotThrow(() => decodeYamlFile(new TextEncoder().encode(long)), 'a file')
 })
 
 const text = fc.string({

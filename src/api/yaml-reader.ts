@@ -33,8 +33,9 @@ const MAX_DOCUMENTS = 16
 // minute. With these, the worst document takes less than 50 ms (D36, D72).
 const MAX_TOKENS = 10_000
 const MAX_LINES = 10_000
-/** The library reads double quotes and plain text character by character. */
+/** The library reads double quotes and plain text character by character. Longer files are only for programs with one user. */
 const MAX_CHARACTERS = 512 * 1024
+export const MAX_FILE_CHARACTERS = 3 * 1024 * 1024
 /** Longer integers are beyond any number of JSON, and the time to convert one is quadratic. */
 const MAX_DIGITS = 400
 const INTEGER = /^[-+]?(?:0x[\da-fA-F]+|0o[0-7]+|\d+)$/
@@ -72,13 +73,16 @@ export type YamlReading = Reading & {
   readonly repeated: readonly Repeated[]
 }
 
+export type YamlOptions = ReadOptions & { readonly maxCharacters?: number }
+
 /** Throws DecodeError. `duplicates` has the messages of Kubernetes. The last duplicate key wins. */
-export function readYaml(text: string, options: ReadOptions = {}): YamlReading {
+export function readYaml(text: string, options: YamlOptions = {}): YamlReading {
+  const { maxCharacters = MAX_CHARACTERS } = options
   const { maxDepth = MAX_DEPTH, maxValues = Number.POSITIVE_INFINITY, maxKeys = Number.POSITIVE_INFINITY } = options
   const json = tryJson(text, options)
   if (json !== undefined) return { ...json, repeated: [] }
-  if (text.length > MAX_CHARACTERS)
-    throw new DecodeError(`more than ${MAX_CHARACTERS} characters of YAML: send JSON instead`, 1, 1)
+  if (text.length > maxCharacters)
+    throw new DecodeError(`more than ${maxCharacters} characters of YAML: send JSON instead`, 1, 1)
   if (hasLines(text, MAX_LINES)) throw new DecodeError(`more than ${MAX_LINES} lines: send JSON instead`, MAX_LINES, 1)
   const node = composeOne(text, maxDepth)
   const positionOf = countLines(text)

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { ApiError, forbiddenPath, tooManyRequests, unavailable } from '../api/errors.ts'
 import { allows } from '../auth/authz/scope.ts'
-import type { Target } from '../auth/authz/scope-rules.ts'
+import { isStream, type Target, verbsOf } from '../auth/authz/scope-rules.ts'
 import { isMachineKeyId } from '../auth/tokens/token.ts'
 import { abortResponse } from '../serving/abort-response.ts'
 import type { Audit } from '../serving/audit.ts'
@@ -245,9 +245,13 @@ function checkScope({ auditContext }: Exchange, { target, act }: Route, { caller
   }
   if (because === undefined)
     throw forbiddenPath(
-      `User "${caller.username}" cannot ${act.verb} in ${describeTarget(target)}: the scope of the ${jti === undefined ? 'access key' : 'token'} is ${JSON.stringify(caller.scope).slice(0, 512)}`,
+      `User "${caller.username}" cannot ${describeAct(act)} in ${describeTarget(target)}: the scope of the ${jti === undefined ? 'access key' : 'token'} is ${JSON.stringify(caller.scope).slice(0, 512)}`,
     )
 }
+
+/** A stream needs two verbs, so the message names both. */
+const describeAct = (act: Route['act']): string =>
+  isStream(act) ? `open a stream, which needs ${verbsOf(act).join(' and ')},` : act.verb
 
 /** A token for a cluster that was deleted is not for the one that has its name now (D68). */
 function checkCluster({ clusterUid }: GatewayOptions, { target }: Route, { clusterUid: meant }: Principal): void {

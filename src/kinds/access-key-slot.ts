@@ -1,4 +1,4 @@
-// AccessKeySlot: an internal kind that makes secrets of access keys unique that callers bring, also for concurrent writes of replicas (D12).
+// AccessKeySlot: an internal kind. It makes sure that a secret that a caller brings belongs to one access key, also at concurrent writes of replicas (D12).
 
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
@@ -11,7 +11,7 @@ const spec = struct('The reservations.', {
   ),
 })
 
-/** Many secrets share a slot. So there are at most 4096, none needs to be deleted, and a name tells 12 bits of a digest. */
+/** Many secrets share a slot. So there are at most 4096, none needs to be deleted, and a name reveals 12 bits of a digest. */
 export const AccessKeySlot: KindOf<Resource<Static<typeof spec>, unknown>> = defineKind({
   kind: 'AccessKeySlot',
   plural: 'accesskeyslots',

@@ -40,7 +40,7 @@ export function checkRule(rule: ScopeRule, at: string): FieldError[] {
   return errors
 }
 
-const emptyName = 'an empty name matches nothing'
+const emptyName = 'an empty text matches nothing'
 export const rightName = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
 
 type VirtualCluster = NonNullable<ScopeRule['virtualClusters']>[number]

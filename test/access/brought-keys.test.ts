@@ -86,7 +86,7 @@ describe('keys that administrators bring', () => {
     assert.equal(await replace('four', first), 200, 'the same key again')
   })
 
-  test('are in use until the overlap of a rotation ends', async () => {
+  test('are in use as the old secret of a rotation', async () => {
     const key = newKey()
     assert.equal(await create('rotated', key), 201)
     assert.equal((await ask('POST', '/rotated/rotate', { spec: { overlapSeconds: 60 } })).code, 201)

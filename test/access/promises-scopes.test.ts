@@ -107,12 +107,12 @@ describe('scopes and keys', () => {
       ['a part of a resource', rule(['te*']), 'rules[0].resources[0].resources', /a wildcard replaces a whole name/],
       ['an empty resource', rule(['']), 'rules[0].resources[0].resources', /must be a resource/],
       ['an empty subresource', rule(['teams/']), 'rules[0].resources[0].resources', /must be a resource/],
-      ['an empty verb', { rules: [{ verbs: ['get', ''] }] }, 'rules[0].verbs', /an empty name matches nothing/],
+      ['an empty verb', { rules: [{ verbs: ['get', ''] }] }, 'rules[0].verbs', /an empty text matches nothing/],
       [
         'an empty resource name',
         { rules: [{ resources: [{ group, resources: ['teams'], resourceNames: [''] }] }] },
         'rules[0].resources[0].resourceNames',
-        /an empty name matches nothing/,
+        /an empty text matches nothing/,
       ],
       ['a relative path', { rules: [{ nonResourceURLs: ['metrics'] }] }, 'rules[0].nonResourceURLs', /starts with \//],
       [

@@ -59,7 +59,7 @@ test('get and delete show and ask for the name of the team', async () => {
   await server.request('POST', `${ours}/teams`, { body: { metadata: { name: 'red' }, spec: { username: 'reduser' } } })
   assert.match(await home.ok('get team reduser'), /^red /m)
   assert.equal(await home.ok('get team reduser blue -o name'), 'team/red\nteam/blue\n')
-  assert.equal(await home.ok('delete team reduser --yes'), 'team/red deleted\n')
+  assert.equal(await home.ok('delete team reduser red --yes'), 'team/red deleted\n')
   const { code, stderr } = await home.run('get team reduser')
   assert.deepEqual([code, /not found/.test(stderr)], [3, true])
 })

@@ -55,6 +55,14 @@ describe('access keys', () => {
     assert.equal((await get('plat_key', '/p/log')).status, 200)
     for (const path of ['/p/exec?command=ls', '/p/attach', '/p/portforward', '/p/proxy/', '/p/proxy/metrics'])
       assert.equal((await get('plat_key', path)).status, 403, path)
+    const refused = (await (await get('plat_key', '/p/exec')).json()) as { message: string }
+    assert.match(refused.message, /cannot open a stream, which needs get and create, in cluster prod/)
+    // Other kinds have other streams, such as the console of a virtual machine.
+    const stream = await openBare(gateway.url)
+    const lines = ['Host: x', 'Authorization: Bearer plat_key', 'Connection: Upgrade', 'Upgrade: SPDY/3.1']
+    stream.socket.write(`GET ${pods}/p/console HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
+    await stream.until('403 Forbidden')
+    stream.socket.destroy()
   })
 
   test('a key whose lifetime was extended by use keeps its streams', async () => {

@@ -12,9 +12,11 @@ export type Target =
 
 /** The action: on a resource, or on a path. */
 export type Act =
-  | { readonly verb: string; readonly path: string }
+  | { readonly verb: string; readonly path: string; readonly upgrades?: boolean }
   | {
       readonly verb: string
+      /** The connection becomes a stream in both directions. */
+      readonly upgrades?: boolean
       readonly group: string
       readonly resource: string
       readonly subresource?: string
@@ -26,13 +28,17 @@ export type Act =
 
 export type Request = Target & { readonly act: Act }
 
-const streams = new Set(['exec', 'attach', 'portforward', 'proxy'])
+/** Subresources that reach a program in the cluster. */
+export const streams: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy'])
+const readVerbs = new Set(['get', 'list', 'watch', 'head', 'options'])
 
-/** The verb of an action. Streams into a container or to a port count as writes for every HTTP method (D25). */
-export function verbOf(act: Act): string {
-  const isStream = 'resource' in act && streams.has(act.subresource ?? '')
-  return isStream && ['get', 'list', 'watch'].includes(act.verb) ? 'create' : act.verb
-}
+/** Whether a request can change something, whatever its HTTP method (D25). */
+export const isStream = (act: Act): boolean =>
+  act.upgrades === true || ('resource' in act && streams.has(act.subresource ?? ''))
+
+/** The verbs that a rule must have. */
+export const verbsOf = (act: Act): readonly string[] =>
+  isStream(act) && readVerbs.has(act.verb) ? [act.verb, 'create'] : [act.verb]
 
 /** Matches a name against a pattern: `*` matches every name, and an unset pattern none. */
 export const covers = (pattern: string | undefined, name: string | undefined): boolean =>
@@ -56,8 +62,7 @@ export function ruleMatches(rule: ScopeRule, request: Request): boolean {
   if (!isMatchable(rule)) return false
   if (rule.cluster && !(request.target === 'Cluster' && covers(rule.cluster, request.cluster))) return false
   if (!anyOr(rule.requestTargets, target => target === request.target)) return false
-  const wanted = verbOf(request.act)
-  if (!anyOr(rule.verbs, verb => verb === '*' || verb === wanted)) return false
+  if (!verbsOf(request.act).every(wanted => anyOr(rule.verbs, verb => verb === '*' || verb === wanted))) return false
   if (request.target === 'ProjectVirtualCluster') {
     const { virtualCluster, project } = request
     const isNamed = anyOr(

@@ -17,18 +17,28 @@ test('a group or role named like an inherited object member grants nothing (D25)
   }
 })
 
-test('exec, attach, portforward and proxy are writes for every HTTP method, also for rules (D25)', () => {
+test('exec, attach, portforward, proxy and upgrades are writes for every HTTP method, also for rules (D25)', () => {
   const reads = ['get', 'list', 'watch']
-  for (const subresource of ['exec', 'attach', 'portforward', 'proxy'])
-    for (const verb of ['get', 'create']) {
-      const act = { verb, group: '', resource: 'pods', subresource, namespace: 'shop', name: 'till' }
-      const asked: Request = { target: 'ProjectSpace', project: 'web', space: 's1', act }
-      const resources = [{ group: '', resources: [`pods/${subresource}`] }]
-      for (const scope of [{ rules: [{ verbs: reads }] }, { rules: [{ verbs: reads, resources }] }])
-        assert.equal(allows(scope, asked), undefined, subresource)
-      assert.equal(allows({ projects: [{ project: 'web', readOnly: true }] }, asked), undefined, subresource)
-      assert.equal(allows({ rules: [{ verbs: ['create'], resources }] }, asked), 'scope.rules[0]', subresource)
-    }
+  const pod = { group: '', resource: 'pods', namespace: 'shop', name: 'till' }
+  const at = (act: Request['act']): Request => ({ target: 'ProjectSpace', project: 'web', space: 's1', act })
+  const asked = [
+    ...['exec', 'attach', 'portforward', 'proxy'].map(subresource => at({ verb: 'get', ...pod, subresource })),
+    at({ verb: 'get', ...pod, subresource: 'console', upgrades: true }),
+    at({ verb: 'get', path: '/console', upgrades: true }),
+  ]
+  for (const one of asked) {
+    const text = JSON.stringify(one)
+    assert.equal(allows({ rules: [{ verbs: reads }] }, one), undefined, text)
+    assert.equal(allows({ projects: [{ project: 'web', readOnly: true }] }, one), undefined, text)
+    // A key that could not read does not read through a stream.
+    assert.equal(allows({ rules: [{ verbs: ['create'] }] }, one), undefined, text)
+    assert.equal(allows({ rules: [{ verbs: ['get', 'create'] }] }, one), 'scope.rules[0]', text)
+    assert.equal(allows({ rules: [{ verbs: ['*'] }] }, one), 'scope.rules[0]', text)
+  }
+  const posted = at({ verb: 'create', ...pod, subresource: 'exec' })
+  const resources = [{ group: '', resources: ['pods/exec'] }]
+  assert.equal(allows({ rules: [{ verbs: ['create'], resources }] }, posted), 'scope.rules[0]')
+  assert.equal(allows({ rules: [{ verbs: reads, resources }] }, posted), undefined)
 })
 
 const ours = 'management.platform.sh'

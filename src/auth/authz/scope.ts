@@ -7,10 +7,10 @@ import {
   type Budget,
   contains,
   covers,
+  isStream,
   openRuleCoverage,
   type Request,
   ruleMatches,
-  verbOf,
 } from './scope-rules.ts'
 
 /** The entry that covers a request, as text; undefined: none. */
@@ -82,7 +82,7 @@ function placeOf({ namespace = '', project = '' }: ScopeSecret): Partial<{ resou
   return project ? { resource: 'projectsecrets', namespace: `p-${project}` } : { resource: 'sharedsecrets', namespace }
 }
 
-const isRead = (act: Act): boolean => ('path' in act ? act.verb === 'get' : reads.includes(verbOf(act)))
+const isRead = (act: Act): boolean => !isStream(act) && ('path' in act ? act.verb === 'get' : reads.includes(act.verb))
 
 type Entry = {
   readonly project?: string

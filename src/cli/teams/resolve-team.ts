@@ -30,7 +30,7 @@ export const teamNameOf = async (session: Session, given: string): Promise<strin
 
 /** For commands about any kind: usernames count only for teams. */
 export const objectNamesOf = async (session: Session, kind: Kind, given: readonly string[]): Promise<string[]> =>
-  kind === Team ? Promise.all(given.map(one => teamNameOf(session, one))) : [...given]
+  kind === Team ? [...new Set(await Promise.all(given.map(one => teamNameOf(session, one))))] : [...given]
 
 /** Throws NotFound: a reference to a missing team takes effect as soon as somebody creates the team. */
 export async function requireTeam(session: Session, given: string): Promise<string> {

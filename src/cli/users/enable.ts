@@ -31,6 +31,7 @@ export const enableUser = defineCommand({
       const options = { fieldManager: 'platform', dryRun: isDryRun(flags) }
       await session.resources.patch(User, { namespace: '', name }, change, options).catch(withExplanation)
       io.out(`${nameOf(User, user)} enabled${dryRunNote(flags)}\n`)
+      if (options.dryRun) return 0
       const username = String(user.spec['username'])
       io.out(`${username} can sign in again. Sessions and direct-cluster tokens from before stay invalid.\n`)
       const keys = await visibleKeys({ io, session }, username)

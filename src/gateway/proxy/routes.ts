@@ -4,7 +4,7 @@ import { ApiError, badRequest } from '../../api/errors.ts'
 import type { Question } from '../../api/kind.ts'
 import { isTargetName } from '../../api/names.ts'
 import { parsePath } from '../../api/paths.ts'
-import type { Act, Target } from '../../auth/authz/scope-rules.ts'
+import { type Act, streams, type Target } from '../../auth/authz/scope-rules.ts'
 import { type Exchange, isSet, type Query, type Request } from '../../serving/exchange.ts'
 
 export type Route = {
@@ -54,7 +54,10 @@ export function routeOf({ request, path, query, method }: Exchange): Route {
         ? { target: 'ProjectVirtualCluster', project: project ?? '', virtualCluster }
         : { target: 'ProjectSpace', project: itsProject ?? '', space: space ?? '' }
   const mark = request.url?.indexOf('?') ?? -1
-  const act = actOf(method, rest, query)
+  const asked = actOf(method, rest, query)
+  // Watches and logs also come through WebSockets. Nothing is sent to the cluster there.
+  const isRead = asked.verb === 'watch' || ('resource' in asked && asked.subresource === 'log')
+  const act = request.headers.upgrade === undefined || isRead ? asked : { ...asked, upgrades: true }
   return {
     target,
     path: rest,
@@ -146,18 +149,16 @@ function actOf(method: string, path: string, query: Query): Act {
 const selected = (query: Query): string =>
   /(?:^|,)metadata\.name==?([^,!=]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
 
-const long = new Set(['exec', 'attach', 'portforward', 'proxy'])
-
 function isLong(act: Act, query: Query): boolean {
   if (act.verb === 'watch') return true
   if (!('resource' in act)) return false
-  return long.has(act.subresource ?? '') || (act.subresource === 'log' && isSet(query, 'follow'))
+  return streams.has(act.subresource ?? '') || (act.subresource === 'log' && isSet(query, 'follow'))
 }
 
 /** The same for the audit log. */
 export function questionOf({ act, path }: Pick<Route, 'act' | 'path'>): Question {
   if (!('resource' in act)) return { verb: act.verb, path }
-  const { verb, ...target } = act
+  const { verb, upgrades: _, ...target } = act
   return { verb, target }
 }
 
