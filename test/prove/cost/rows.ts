@@ -136,10 +136,12 @@ function storedThenPatched(count: number, make: (count: number) => object): Row 
 /** Large secrets of others, and the headers of a user who may see none of them. */
 async function amongLargeSecrets(system: System, count: number): Promise<{ readonly [name: string]: string }> {
   const data = { a: Buffer.alloc(200_000).toString('base64') }
+  // The user may update them. So the index finds them, and the filter leaves them out.
+  const access = [{ verbs: ['update'], users: ['mallory'] }]
   for (let at = 0; at < count; at++)
     await ask(system, 'POST', `${ours}/namespaces/default/sharedsecrets`, {
       metadata: { name: `large-${at}` },
-      spec: { data },
+      spec: { data, access },
     })
   const { text } = await ask(system, 'POST', `${ours}/ownedaccesskeys`, { spec: { user: 'mallory' } })
   return { authorization: `Bearer ${(JSON.parse(text) as { spec: { key: string } }).spec.key}` }
