@@ -42,8 +42,8 @@ export const roleRows: { readonly [what: string]: Row } = {
   },
   'the rules of a user with 20 bindings of a role of 45,000 names': system =>
     compare(system, { roles: 1, bindings: 20 }, listRules),
-  'the rules of a user with 10 roles of 45,000 names each': system =>
-    compare(system, { roles: 10, bindings: 10 }, listRules),
+  'the rules of a user with 30 roles of 45,000 names each': system =>
+    compare(system, { roles: 30, bindings: 30 }, listRules),
   'an explanation for a user with 20 bindings of a role of 45,000 names': system =>
     compare(system, { roles: 1, bindings: 20 }, ({ name, ask }) => {
       const resourceAttributes = {
