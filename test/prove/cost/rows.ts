@@ -3,6 +3,7 @@
 import { crowdRows } from './crowd-rows.ts'
 import { countDecryptions } from './decryptions.ts'
 import { grantRows } from './grant-rows.ts'
+import { keyRows } from './key-rows.ts'
 import { judge, pieceProblem } from './limits.ts'
 import { managedRows } from './managed-rows.ts'
 import { measure } from './meter.ts'
@@ -88,7 +89,7 @@ export const ownRows: { readonly [what: string]: Row } = {
 }
 
 /** The rows of large roles and of many objects, whose set-up takes longest. */
-export const largeRows: { readonly [what: string]: Row } = { ...roleRows, ...crowdRows, ...userRows }
+export const largeRows: { readonly [what: string]: Row } = { ...roleRows, ...crowdRows, ...userRows, ...keyRows }
 
 export const rows: { readonly [what: string]: Row } = {
   ...ownRows,
