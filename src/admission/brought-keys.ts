@@ -11,17 +11,13 @@ import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 
 type Key = ObjectOf<typeof OwnedAccessKey>
 
+/** `uid`: of the key that claims a digest. `holders`: of keys that have it. The index may lack one that was written just now. */
+export type Claimants = { readonly uid: string; readonly holders: readonly string[] }
+
 export type BroughtKeyDependencies = {
   readonly keyNamed: (name: string) => Resource | undefined
-  /**
-   * Whether an access key other than `uid` has the digest. `holders`: uids of keys with the digest, because the index may lack a
-   * key that was written just now. A positive result counts as a guess; too many throw 429 (D62).
-   */
-  readonly isDigestTaken: (
-    caller: Caller,
-    digest: string,
-    by: { readonly uid: string; readonly holders: readonly string[] },
-  ) => boolean
+  /** Whether an access key other than `uid` has the digest. A positive result counts as a guess; too many throw 429 (D62). */
+  readonly isDigestTaken: (caller: Caller, digest: string, by: Claimants) => boolean
 }
 
 /** `next`: with the digest that it claims. Throws if another key has it. */

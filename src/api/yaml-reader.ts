@@ -33,8 +33,9 @@ const MAX_DOCUMENTS = 16
 // minute. With these, the worst document takes less than 50 ms (D36, D72).
 const MAX_TOKENS = 10_000
 const MAX_LINES = 10_000
-/** The library reads double quotes and plain text character by character. Longer files are only for programs with one user. */
+/** The library reads double quotes and plain text character by character. */
 const MAX_CHARACTERS = 512 * 1024
+/** For files of operators and of the command line: nobody else waits while they are read. */
 export const MAX_FILE_CHARACTERS = 3 * 1024 * 1024
 /** Longer integers are beyond any number of JSON, and the time to convert one is quadratic. */
 const MAX_DIGITS = 400

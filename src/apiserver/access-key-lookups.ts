@@ -1,5 +1,6 @@
 // Looks up owner, expiry and digest of access keys for admission, and limits wrong guesses per caller.
 
+import type { Claimants } from '../admission/brought-keys.ts'
 import type { Caller } from '../api/caller.ts'
 import type { AccessKey, AccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import { type Authenticate, isGuess, type Prepare } from '../auth/authn/authenticate.ts'
@@ -16,9 +17,6 @@ type Options = {
   readonly sessions: SessionChecks | undefined
   readonly guard: Pick<UnknownKeyLimiter, 'mayTry' | 'secondsLeft' | 'failed'> | undefined
 }
-
-/** `uid`: of the key that claims a digest. `holders`: of keys that have it, and may be missing in the index. */
-type Claimants = { readonly uid: string; readonly holders: readonly string[] }
 
 /** A gateway reviews keys for all of its clients. Only this many guessing clients at a time delay the others. */
 const clientsOfGateway = 50
