@@ -20,7 +20,7 @@ test('every chart is well-formed XML of a few plain elements, with nothing to lo
     const open: string[] = []
     const svg = chartOf(figure)
     const rest = svg.replace(/<(\/?)([a-z]+)((?: [\w-]+="[^"<&]*")*)(\/?)>/g, (_, closes, name, attributes, empty) => {
-      assert.ok(['svg', 'title', 'g', 'rect', 'path', 'text'].includes(name), `<${name}> in ${figure.name}`)
+      assert.ok(['svg', 'title', 'g', 'rect', 'path', 'circle', 'text'].includes(name), `<${name}> in ${figure.name}`)
       const keys = [...attributes.matchAll(/ ([\w-]+)=/g)].map(([, key]) => key)
       assert.equal(new Set(keys).size, keys.length, `an attribute twice in ${figure.name}`)
       if (closes) assert.equal(open.pop(), name)
