@@ -26,7 +26,7 @@ import { connectTo, operationsIn, runTraffic, strangeIn } from './traffic.ts'
 export type Line = { readonly what: string; readonly wanted: string; readonly found: string; readonly kept: boolean }
 /** Long proofs are split into pieces that run in parallel. */
 export type Proof = { readonly part: string; readonly name: string; run(seed: string): Promise<readonly Line[]> }
-/** The scale: 1 took 24 minutes on two cores, 20 takes hours, 0.1 is for a quick check. */
+/** 1 is the usual size; 0.1 is for a quick check. */
 export type Scale = number
 
 const pieces = <T>(many: number, make: (index: number) => T) => Array.from({ length: many }, (_, index) => make(index))
