@@ -68,7 +68,7 @@ export function keyRingIn({ directory, setting, env, mayMake, needed }: KeyRingO
   if (isMissing && !mayMake) {
     const ids = [...(needed?.() ?? [])].map(id => `"${id}"`).join(' and ')
     throw new Error(
-      `${file} is missing, and the store has secrets that only this key ring decrypts; restore it${ids && `, with the key ${ids}`}, or set --master-key`,
+      `${file} is missing, and the store has secrets that only this key ring decrypts; restore it${ids && `, with the key ${ids}`}, copy it from another replica, or set --master-key`,
     )
   }
   if (isMissing)

@@ -255,8 +255,16 @@ function unary<T>(send: Send<T>, connection: Connection, timeoutMs: number, meta
 }
 
 function errorFrom({ code, details }: ServiceError, endpoint: string): EtcdError {
-  return new EtcdError(`etcd ${endpoint}: ${details}`, code, undetermined.has(code) ? 'unknown' : 'rejected')
+  const message = `etcd ${endpoint}: ${code === status.DEADLINE_EXCEEDED ? 'no response in time' : plain(details)}`
+  return new EtcdError(message, code, undetermined.has(code) ? 'unknown' : 'rejected')
 }
+
+/** Without the notes of the gRPC library about its own work. */
+const plain = (details: string) =>
+  details
+    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
+    .replace(/\.? Resolution note:.*$/s, '')
+    .trim()
 
 function keepAlive(connection: Connection, id: number): Promise<number> {
   return new Promise((resolve, reject) => {
