@@ -362,12 +362,12 @@ describe('platform vcluster sync', { timeout: 300_000, concurrency: sideBySide(3
     const { virtualKubeconfig } = await open(t)
     const file = write('away.yaml', '')
     const away = write('away.kubeconfig', kubeconfigOf('http://127.0.0.1:9'))
-    const common = ['vcluster', 'sync', '-f', file, '--name', 'x', '--namespace', 'y', '--once', '--timeout', '1']
+    const common = ['vcluster', 'sync', '-f', file, '--name', 'x', '--namespace', 'y', '--once', '--timeout', '3']
     const sides = ['--virtual-kubeconfig', virtualKubeconfig, '--host-kubeconfig', away]
     const one = await exec(process.execPath, [program, ...common, ...sides])
     assert.equal(one.code, 1)
     assert.match(one.stderr, /cannot reach http:\/\/127\.0\.0\.1:9: connection refused/)
-    assert.match(one.stderr, /timed out after 1 s: cannot reach http:\/\/127\.0\.0\.1:9: connection refused/)
+    assert.match(one.stderr, /timed out after 3 s: cannot reach http:\/\/127\.0\.0\.1:9: connection refused/)
 
     const now = Date.now()
     const pair = issueCertificate(makeAuthority(now), ['127.0.0.1'], now)

@@ -22,7 +22,12 @@ const ways = ['entry', 'binding', 'key'] as const
 type Way = (typeof ways)[number]
 
 /** One read of the user. `value`: what it showed; undefined: it was rejected. */
-type Read = { readonly since: number; readonly end: number; readonly value: string | undefined }
+type Read = {
+  readonly since: number
+  readonly end: number
+  readonly path: string
+  readonly value: string | undefined
+}
 /** Ticks. */
 type Turn = { granted: number; revoking: number; revoked: number; readonly reads: Read[] }
 
@@ -104,7 +109,7 @@ export async function disturbAccess(replicas: readonly LeanOptions[], tape: Tape
       const version = isAny ? `${path.includes('?') ? '&' : '?'}resourceVersion=0` : ''
       const answer = await client.ask('GET', path + version).catch(() => undefined)
       const read = answer && readOf(answer, name)
-      if (read) turn.reads.push({ since, end: tape.tick(), ...read })
+      if (read) turn.reads.push({ since, end: tape.tick(), path: path + version, ...read })
       await pause(roll(20))
     }
     client.close()
@@ -174,16 +179,28 @@ type Administrator = ReturnType<typeof openAdministrator>
 
 function openAdministrator(client: LeanClient) {
   /** Repeats a request until it has certainly happened. */
-  async function insist(method: string, path: string, body?: object, type?: string): Promise<LeanAnswer> {
+  async function insist(method: string, path: string, body?: object): Promise<LeanAnswer> {
     for (;;) {
-      const answer = await client.ask(method, path, body && JSON.stringify(body), type).catch(() => undefined)
+      const answer = await client.ask(method, path, body && JSON.stringify(body)).catch(() => undefined)
       if (answer && answer.code < 300) return answer
       if (answer?.code === 404 && method === 'DELETE') return answer
       if (answer && answer.code < 500 && answer.code !== 409) assert.fail(`${method} ${path}: ${answer.text}`)
       await pause(50)
     }
   }
-  return { insist, patch: (path: string, body: object) => insist('PATCH', path, body, merge), close: client.close }
+  /** With the version of the object: an earlier attempt that arrives late must not undo what happened since. */
+  async function patch(path: string, body: object): Promise<void> {
+    for (;;) {
+      const { text } = await insist('GET', path)
+      const { resourceVersion } = (JSON.parse(text) as { metadata: { resourceVersion: string } }).metadata
+      const change = JSON.stringify({ ...body, metadata: { resourceVersion } })
+      const answer = await client.ask('PATCH', path, change, merge).catch(() => undefined)
+      if (answer && answer.code < 300) return
+      if (answer && answer.code < 500 && answer.code !== 409) assert.fail(`PATCH ${path}: ${answer.text}`)
+      await pause(50)
+    }
+  }
+  return { insist, patch, close: client.close }
 }
 
 const userOf = (way: Way) => `user-${way}`
@@ -202,10 +219,12 @@ function readOf({ code, text }: LeanAnswer, name: string | undefined): Pick<Read
   return { value: found?.spec?.description }
 }
 
-function problemOf({ since, end, value }: Read, { granted, revoking, revoked }: Turn): Violation | undefined {
-  if (value?.startsWith(hidden)) return { rule: 'authorization', text: `saw “${value}”` }
-  if (value !== undefined && since > revoked) return { rule: 'revocation', text: `saw “${value}” after the revocation` }
+function problemOf({ since, end, path, value }: Read, { granted, revoking, revoked }: Turn): Violation | undefined {
+  const when = `in GET ${path} from ${since} to ${end}; granted at ${granted}, revoked from ${revoking} to ${revoked}`
+  if (value?.startsWith(hidden)) return { rule: 'authorization', text: `saw “${value}” ${when}` }
+  if (value !== undefined && since > revoked)
+    return { rule: 'revocation', text: `saw “${value}” after the revocation ${when}` }
   if (value === undefined && since > granted && end < revoking)
-    return { rule: 'permission', text: 'was rejected although access had been granted' }
+    return { rule: 'permission', text: `was rejected although access had been granted ${when}` }
   return undefined
 }
