@@ -31,8 +31,9 @@ const steps: Step[] = [
   tool('format and lint', 'biome', 'ci', '--colors=off', '--error-on-warnings', '--diagnostic-level=warn', '.'),
 ]
 
-/** E2e tests of the files of a data directory, of the syncer, and of the cost in memory: they do not depend on the engine. */
-const ofFiles = /(backup|restore|upgrade|verify|first-start|kube-compatibility|cost|sync[a-z-]*)\.test\.ts$/
+/** E2e tests of the files of a data directory, of the syncer, of the cost in memory, and of programs beside the server: they do not depend on the engine. */
+const ofFiles =
+  /(audit-bodies|backup|consistency[a-z-]*|cost|crashes|disk-faults|escalation|first-start|grafana|hostile-clients|kube-compatibility|prometheus[a-z-]*|restore|server-lifecycle\.slow|sync[a-z-]*|upgrade|verify)(\.slow)?\.test\.ts$/
 
 const isSlow = process.argv.includes('--slow')
 const isOnEtcd = process.argv.includes('--etcd')
@@ -94,7 +95,7 @@ async function runTests(): Promise<boolean> {
   const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { exclude: ['test/prove/**'] })
   const matrices = globSync(['test/e2e/kubectl-*.test.ts', 'test/access/kubectl.test.ts'])
   const files = isOnEtcd
-    ? [...ofEtcd, ...globSync('test/e2e/*.test.ts').filter(file => !slow.includes(file) && !ofFiles.test(file))]
+    ? [...ofEtcd, ...globSync('test/e2e/*.test.ts').filter(file => !ofFiles.test(file))]
     : isSlow
       ? [...slow.filter(file => !ofEtcd.includes(file)), ...matrices]
       : all.filter(file => !slow.includes(file))

@@ -1,4 +1,4 @@
-// A user with a home directory and the real program, for all tests of test/cli. Checks that no secret is left behind (canary.test.ts).
+// A user with a home directory and the real program, for all tests of test/cli. Checks that no secret is left behind (canary.slow.test.ts).
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'

@@ -77,7 +77,7 @@ test('a binary that exits is reported with its output', async () => {
 
 /** Of each, which part runs here; all of it does where there is a real one. */
 const suites = [
-  { file: 'vcluster/sync-restarts.test.ts', only: '^(create|update|delete)$', tests: 3 },
+  { file: 'vcluster/sync-restarts.slow.test.ts', only: '^(create|update|delete)$', tests: 3 },
   { file: 'e2e/sync.test.ts', only: '--dry-run prints', tests: 1 },
   { file: 'vcluster/reverse-patches.test.ts', only: 'runs once for an edit of its own', tests: 1 },
   { file: 'vcluster/sync-references.test.ts', only: 'resolves when the target appears', tests: 1 },
