@@ -22,6 +22,8 @@ export type Access = {
   readonly authenticate: Authenticate
   readonly prepare: Prepare
   readonly authorizer: Authorizer
+  /** The name of the team that a text refers to by name or username; otherwise the text (D23). */
+  readonly teamNamed: (text: string) => string
   readonly guard: UnknownKeyLimiter
   readonly audit: Audit
   /** A warning for the client, for example that its key expires soon. */
@@ -126,10 +128,11 @@ const connectionOf = (request: Request): object =>
     : ((request as unknown as { stream?: { session?: object } }).stream?.session ?? request)
 
 /** Impersonation is never ignored: acting as oneself where somebody else was meant would be a privilege bug. */
-function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
+function actingAs(access: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
   if (!isImpersonating(request.headers)) return caller
   if (!caller) throw missingKey()
-  return impersonate(caller, request.headers, question => authorizer.decide(caller, question))
+  const decide = (question: Question) => access.authorizer.decide(caller, question)
+  return impersonate(caller, request.headers, { decide, teamNamed: access.teamNamed })
 }
 
 type Refusal = Pick<Extract<Verdict, { answer: 'no' }>, 'reason' | 'byScope' | 'allowsMetadata'> & {
