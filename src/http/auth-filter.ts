@@ -8,6 +8,7 @@ import type { Selection } from '../api/resources.ts'
 import { type Authenticate, isGuess, missingKey, type Prepare, RejectedKey } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
+import type { Issuer } from '../auth/tokens/issuer.ts'
 import type { Audit } from '../serving/audit.ts'
 import { rejectedCredential } from '../serving/audit-event.ts'
 import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
@@ -24,6 +25,7 @@ export type Access = {
   readonly authorizer: Authorizer
   /** The name of the team that a text refers to by name or username; otherwise the text (D23). */
   readonly teamNamed: (text: string) => string
+  readonly issuer: Pick<Issuer, 'signedClaims'>
   readonly guard: UnknownKeyLimiter
   readonly audit: Audit
   /** A warning for the client, for example that its key expires soon. */

@@ -83,6 +83,7 @@ const unchanged: PermissionVersions = { current: () => 0, isAffected: () => fals
 const issuer: Issuer = {
   sign: async () => ({ token: 'signed', expires: 0 }),
   metadata: () => ({}),
+  signedClaims: async () => undefined,
   keySet: () => ({ keys: [] }),
 }
 
@@ -270,6 +271,7 @@ export async function openFront(
       prepare: () => undefined,
       authorizer: openDoor,
       teamNamed: text => text,
+      issuer,
       guard,
       audit,
       permissionVersions: unchanged,

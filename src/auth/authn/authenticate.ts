@@ -147,14 +147,19 @@ export class RejectedKey extends ApiError {
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
 
 /** Not an unknown key: the client sent a valid kind of credential to the wrong endpoint, so this is not a guess. */
-const misplacedToken = () =>
-  unauthorized(
-    'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API requires an access key',
-  )
+export class MisplacedToken extends ApiError {
+  constructor() {
+    super(
+      401,
+      'Unauthorized',
+      'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API requires an access key',
+    )
+  }
+}
 
 function notKnown(secret: string, removed: RemovedSecret | undefined) {
   if (removed) return new RejectedKey(`access key was ${removed.reason}`, removed.key)
-  if (isTokenLike(secret)) return misplacedToken()
+  if (isTokenLike(secret)) return new MisplacedToken()
   if (isMistyped(secret))
     return new UnknownKey('malformed access key: its checksum is wrong, so it was mistyped or cut')
   return new UnknownKey('unknown access key')
@@ -180,7 +185,7 @@ function secretIn(header: string, allowsTokens: boolean): string {
   const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
   const longest = allowsTokens && isBearer && isJwtLike(secret) ? maxTokenLength + 7 : 4096
   // They are longer than keys, where there is much in their scope.
-  if (header.length > longest && isBearer && isTokenLike(secret)) throw misplacedToken()
+  if (header.length > longest && isBearer && isTokenLike(secret)) throw new MisplacedToken()
   if (header.length > longest || !isBearer || secret === '' || secret.includes(' '))
     throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
   return secret
