@@ -5,8 +5,9 @@ import { type ApiError, badRequest, forbidden, forbiddenPath, notFound } from '.
 import type { Question } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Selection } from '../api/resources.ts'
-import { type Authenticate, isGuess, missingKey, type Prepare, RejectedKey } from '../auth/authn/authenticate.ts'
+import { type Authenticate, isGuess, missingKey, type Prepare } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
+import { RejectedCredential } from '../auth/authn/rejected-credential.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
 import type { Issuer } from '../auth/tokens/issuer.ts'
 import type { Audit } from '../serving/audit.ts'
@@ -91,7 +92,7 @@ function holderOf(access: Access, exchange: Exchange, question: Question): Calle
     return authenticate(authorizationOf(access, request), false, connectionOf(request))
   } catch (error) {
     exchange.auditContext = audit.begin(exchange, question, undefined)
-    if (error instanceof RejectedKey) exchange.auditContext.noted = rejectedCredential(error)
+    if (error instanceof RejectedCredential) exchange.auditContext.noted = rejectedCredential(error.holder)
     if (isGuess(error)) {
       const address = guard.addressOf(request)
       checkGuess(guard, address)
