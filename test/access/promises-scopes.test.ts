@@ -423,6 +423,7 @@ describe('scopes and keys', () => {
           { spaces: [{ project: 'shpo', space: 'a' }] },
           { roles: [{ role: 'platform-cli', projects: ['shpo'] }] },
           { secrets: [{ project: 'shpo', name: 'a' }] },
+          { rules: [{ virtualClusters: [{ name: '*', namespace: 'p-shpo' }] }] },
         ]) {
           const answer = await create(path, scope)
           assert.equal(answer.status, 201, answer.text)
