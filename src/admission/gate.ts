@@ -20,7 +20,7 @@ import { isOnlyForCollector } from './garbage-collection.ts'
 import { isCreatorsOwn, newGrants } from './new-grants.ts'
 import { type PullDependencies, pinPullSecrets } from './pull-secrets.ts'
 import { keepReserved } from './reserved-metadata.ts'
-import { type TeamNames, teamNamed, withTeamNames } from './team-usernames.ts'
+import { type TeamNames, withTeamNames } from './team-usernames.ts'
 import { type UnknownName, warnUnknownNames } from './unknown-names.ts'
 import { checkUserPower, disabledUser } from './user-escalation.ts'
 
@@ -37,7 +37,7 @@ export type GateDependencies = Omit<WriteDependencies, 'compareRules'> & {
 }
 
 export const openGate = (dependencies: GateDependencies): Gate => ({
-  teamNamed: text => teamNamed(dependencies, text),
+  teamNamed: dependencies.teamNamed,
   withTeamNames: write => withTeamNames(dependencies, write),
   admit: write => admit({ ...dependencies, compareRules: dependencies.startComparison() }, write),
   checkDelete: (kind, old, caller) => checkDelete(dependencies, kind, old, caller),

@@ -7,6 +7,8 @@ import type { ObjectOf, Question } from '../api/kind.ts'
 import type { Decision, Explained } from '../api/permissions.ts'
 import { confinesOf, extraOf, question } from '../kinds/self-reviews.ts'
 import { AccessExplanation, type SubjectAccessReview, type TokenReview } from '../kinds/subject-reviews.ts'
+import { withTeamName } from '../kinds/team-uids.ts'
+import type { TeamNames } from './team-usernames.ts'
 
 type TokenDependencies = {
   readonly now: () => number
@@ -46,27 +48,30 @@ type Authorize = { readonly authorize: (caller: Caller, question: Question) => D
 
 export const subjectAccessReviewAdmission = ({
   authorize,
-}: Authorize): Admission<ObjectOf<typeof SubjectAccessReview>> => ({
+  teamNamed,
+}: Authorize & TeamNames): Admission<ObjectOf<typeof SubjectAccessReview>> => ({
   answer: async next => {
     const { user = '', groups = [] } = next.spec ?? {}
+    const named = [...groups, 'system:authenticated'].map(group => withTeamName(group, teamNamed))
     const subject: Caller = {
-      username: user,
-      groups: [...new Set([...groups, 'system:authenticated'])].filter(group => group !== 'system:masters'),
+      username: withTeamName(user, teamNamed),
+      groups: [...new Set(named)].filter(group => group !== 'system:masters'),
     }
     const { allowed, reason } = authorize(subject, question(next.spec ?? {}))
     return { ...next, status: { allowed, ...(reason ? { reason } : {}) } }
   },
 })
 
-type ExplanationDependencies = Authorize & {
-  /** Explains a decision (D27). */
-  readonly explain: (caller: Caller, question: Question) => Explained
-  readonly whoCan: (question: Question) => readonly string[]
-  /** A user with their groups and teams, without a request (D17). */
-  readonly callerNamed: (user: string) => Caller
-  /** Runs every check of a token without accepting it; undefined: no issuer is configured. */
-  readonly explainToken: (token: string) => Promise<ExplainedToken> | undefined
-}
+type ExplanationDependencies = Authorize &
+  TeamNames & {
+    /** Explains a decision (D27). */
+    readonly explain: (caller: Caller, question: Question) => Explained
+    readonly whoCan: (question: Question) => readonly string[]
+    /** A user with their groups and teams, or a team as the user of its keys, without a request (D16, D17). */
+    readonly callerNamed: (user: string) => Caller
+    /** Runs every check of a token without accepting it; undefined: no issuer is configured. */
+    readonly explainToken: (token: string) => Promise<ExplainedToken> | undefined
+  }
 
 type ExplainedToken = {
   readonly accepted: boolean
@@ -87,7 +92,7 @@ export const accessExplanationAdmission = (
 ): Admission<ObjectOf<typeof AccessExplanation>> => ({
   answer: async (next, { caller, warn }) => {
     const { explain, whoCan, callerNamed } = dependencies
-    const { user, whoCan: wantsSubjects, token } = next.spec ?? {}
+    const { user: given = '', whoCan: wantsSubjects, token } = next.spec ?? {}
     if (token !== undefined) {
       mustDelegate(caller, dependencies)
       // The response must not repeat the token.
@@ -95,7 +100,8 @@ export const accessExplanationAdmission = (
       return { ...rest, status: { token: shownToken(await (dependencies.explainToken(token) ?? noIssuers)) } }
     }
     const requested = question(next.spec ?? {})
-    const isOther = user !== undefined && user !== '' && user !== caller.username
+    const user = withTeamName(given, dependencies.teamNamed)
+    const isOther = user !== '' && user !== caller.username
     if (wantsSubjects || isOther) mustDelegate(caller, dependencies)
     const { allowed, reason, steps, nearMisses, unknown } = explain(isOther ? callerNamed(user) : caller, requested)
     for (const text of unknown) warn(text)

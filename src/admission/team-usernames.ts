@@ -11,20 +11,11 @@ import { ProjectSecret } from '../kinds/project-secret.ts'
 import { type BindingObject, ClusterRoleBinding, RoleBinding } from '../kinds/rbac.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { Team } from '../kinds/team.ts'
-import { teamGroup, teamOfGroup } from '../kinds/team-uids.ts'
+import { withTeamName } from '../kinds/team-uids.ts'
 
 export type TeamNames = {
-  /** The uid of a team that exists and is not being deleted. */
-  readonly teamUid: (name: string) => string | undefined
-  /** Names of the teams with this username. */
-  readonly teamsWithUsername: (username: string) => readonly string[]
-}
-
-/** The name of the team that a text refers to. A name takes precedence, and a username of several teams refers to none. */
-export function teamNamed({ teamUid, teamsWithUsername }: TeamNames, text: string): string {
-  if (text === '' || teamUid(text) !== undefined) return text
-  const found = teamsWithUsername(text).filter(name => teamUid(name) !== undefined)
-  return found.length === 1 ? (found[0] as string) : text
+  /** The name of the team that a text refers to by name or username; otherwise the text. */
+  readonly teamNamed: (text: string) => string
 }
 
 type Naming = TeamNames & { readonly authorize: (caller: Caller, question: Question) => Decision }
@@ -42,7 +33,7 @@ export function withTeamNames(teams: Naming, { kind, next, old, request: { calle
   let stored: ReadonlySet<string> | undefined
   const found = new Map<string, string>()
   const named = rename(next, text => {
-    const name = found.get(text) ?? teamNamed(teams, text)
+    const name = found.get(text) ?? teams.teamNamed(text)
     if (name === text) return text
     stored ??= textsIn(old, rename)
     const target = { group: Team.group, resource: Team.plural, namespace: '', name }
@@ -74,10 +65,7 @@ function mapped<T>(list: readonly T[] | undefined, change: (one: T) => T): reado
 }
 
 /** Keys of a team have the group of the team as username (D16). */
-const inGroup = (nameOf: (text: string) => string) => (user: string) => {
-  const team = teamOfGroup(user)
-  return team === undefined ? user : teamGroup(nameOf(team))
-}
+const inGroup = (nameOf: (text: string) => string) => (user: string) => withTeamName(user, nameOf)
 
 type Entry = { readonly users?: readonly string[]; readonly teams?: readonly string[] }
 type SharedSpec = {

@@ -53,4 +53,8 @@ function* projectsIn(scope: Scope = {}): Generator<Named> {
   for (const [index, { projects = [] }] of (scope.roles ?? []).entries())
     for (const [position, project] of projects.entries())
       if (project !== '*') yield { project, field: `roles[${index}].projects[${position}]` }
+  for (const [index, { virtualClusters = [] }] of (scope.rules ?? []).entries())
+    for (const [position, { namespace = '' }] of virtualClusters.entries())
+      if (namespace.startsWith('p-'))
+        yield { project: namespace.slice(2), field: `rules[${index}].virtualClusters[${position}].namespace` }
 }

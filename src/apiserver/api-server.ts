@@ -67,6 +67,8 @@ export type ApiServer = {
   readonly touchKeys: (uses: readonly { readonly uid: string; readonly time: number }[]) => number
   /** The uid of an existing team. */
   readonly teamUid: (name: string) => string | undefined
+  /** The name of the team that a text refers to by name or username; otherwise the text (D23). */
+  readonly teamNamed: (text: string) => string
   readonly permissionVersions: PermissionVersions
   readonly permissionsChanged: (callback: (affects: Affects) => void) => () => void
   /** Resolves when all indexes are synced and the built-in roles exist. */

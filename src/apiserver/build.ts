@@ -6,7 +6,6 @@ import { type GateDependencies, openGate } from '../admission/gate.ts'
 import type { Companion } from '../api/admission.ts'
 import { noAuditLog } from '../api/audit-query.ts'
 import { type Scope, systemCaller } from '../api/caller.ts'
-import { unavailable } from '../api/errors.ts'
 import type { Resources } from '../api/resources.ts'
 import { openAccessKeyIndex } from '../auth/authn/access-key-index.ts'
 import { authenticateWith, isLiveWith, keyEndsWith } from '../auth/authn/authenticate.ts'
@@ -42,6 +41,7 @@ import type { ApiServer, BuildOptions } from './api-server.ts'
 import { clusterDependencies, clusterReports } from './connected-clusters.ts'
 import { tokenSealing } from './encryption.ts'
 import { generateKeyPair } from './key-pair.ts'
+import { noPreviews } from './patch-previews.ts'
 import { signCurrentWith } from './sign-current.ts'
 import { storedLookups } from './stored-lookups.ts'
 
@@ -49,10 +49,6 @@ const random = (size: number) => randomBytes(size)
 const digest = (text: string) => hash('sha256', text, 'hex')
 const isScopeNoWider = (inner: unknown, outer: unknown) =>
   isNoWider(inner as Scope | undefined, outer as Scope | undefined)
-
-const noPreviews = async () => {
-  throw unavailable('this server does not preview patches')
-}
 
 export function buildApiServer(options: BuildOptions): ApiServer {
   const {
@@ -106,11 +102,12 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     explain: (caller, question) => explainer.explain(caller, question),
     whoCan: question => explainer.whoCan(question),
     permissionsOf: team => explainer.permissionsOf(team),
-    callerNamed: user => explainer.callerNamed(user),
+    callerNamed: user => explainer.callerOf({ user }) ?? explainer.callerNamed(user),
     explainToken: token => (machineTokens?.issuers().length ? machineTokens.explain(token) : undefined),
     callerOf: owner => callerOf(owner),
     teamUid: name => teams.uidOf(name),
     teamsWithUsername: username => teams.withUsername(username),
+    teamNamed: text => teams.nameOf(text),
     heldByUser: (username, signsIn) => uses.held(username, signsIn),
     sharedWithUser: username => uses.shared(username),
     keysOfUser: username => keyIndex.ofUser(username),
@@ -274,6 +271,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     keyEnds,
     issuer: { ...issuer, sign: signCurrent },
     teamUid: name => teams.uidOf(name),
+    teamNamed: dependencies.teamNamed,
     permissionVersions: rights.versions,
     permissionsChanged: rights.follow,
     noteRead: (kind, { ref, object }) => {

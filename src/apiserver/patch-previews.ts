@@ -1,7 +1,7 @@
 // Previews of patches: a quota for each user, and the threads that run them (D70).
 
 import type { Caller } from '../api/caller.ts'
-import { forbidden, tooManyRequests } from '../api/errors.ts'
+import { forbidden, tooManyRequests, unavailable } from '../api/errors.ts'
 import type { JsonObject } from '../api/object.ts'
 import { PatchPreview } from '../kinds/patch-preview.ts'
 import { openInflightLimits } from '../serving/inflight-limits.ts'
@@ -11,6 +11,11 @@ import type { Previews } from '../vcluster/patch/preview-threads.ts'
 export type PatchPreviews = {
   readonly run: (caller: Caller, spec: JsonObject) => Promise<JsonObject>
   readonly close: () => Promise<void>
+}
+
+/** For a server without the sandbox. */
+export const noPreviews: PatchPreviews['run'] = async () => {
+  throw unavailable('this server does not preview patches')
 }
 
 /** Previews that run or wait: of all users together, and of one user. There are two threads, so one user cannot hold both. */

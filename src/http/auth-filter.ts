@@ -5,9 +5,11 @@ import { type ApiError, badRequest, forbidden, forbiddenPath, notFound } from '.
 import type { Question } from '../api/kind.ts'
 import type { Affects, PermissionVersions } from '../api/permissions.ts'
 import type { Selection } from '../api/resources.ts'
-import { type Authenticate, isGuess, missingKey, type Prepare, RejectedKey } from '../auth/authn/authenticate.ts'
+import { type Authenticate, isGuess, missingKey, type Prepare } from '../auth/authn/authenticate.ts'
 import { impersonate, isImpersonating } from '../auth/authn/impersonate.ts'
+import { RejectedCredential } from '../auth/authn/rejected-credential.ts'
 import type { Authorizer, Verdict } from '../auth/authz/authorize.ts'
+import type { Issuer } from '../auth/tokens/issuer.ts'
 import type { Audit } from '../serving/audit.ts'
 import { rejectedCredential } from '../serving/audit-event.ts'
 import { rejectDuplicateAuthorization } from '../serving/duplicate-authorization.ts'
@@ -22,6 +24,9 @@ export type Access = {
   readonly authenticate: Authenticate
   readonly prepare: Prepare
   readonly authorizer: Authorizer
+  /** The name of the team that a text refers to by name or username; otherwise the text (D23). */
+  readonly teamNamed: (text: string) => string
+  readonly issuer: Pick<Issuer, 'signedClaims'>
   readonly guard: UnknownKeyLimiter
   readonly audit: Audit
   /** A warning for the client, for example that its key expires soon. */
@@ -87,7 +92,7 @@ function holderOf(access: Access, exchange: Exchange, question: Question): Calle
     return authenticate(authorizationOf(access, request), false, connectionOf(request))
   } catch (error) {
     exchange.auditContext = audit.begin(exchange, question, undefined)
-    if (error instanceof RejectedKey) exchange.auditContext.noted = rejectedCredential(error)
+    if (error instanceof RejectedCredential) exchange.auditContext.noted = rejectedCredential(error.holder)
     if (isGuess(error)) {
       const address = guard.addressOf(request)
       checkGuess(guard, address)
@@ -126,10 +131,11 @@ const connectionOf = (request: Request): object =>
     : ((request as unknown as { stream?: { session?: object } }).stream?.session ?? request)
 
 /** Impersonation is never ignored: acting as oneself where somebody else was meant would be a privilege bug. */
-function actingAs({ authorizer }: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
+function actingAs(access: Access, { request }: Exchange, caller: Caller | undefined): Caller | undefined {
   if (!isImpersonating(request.headers)) return caller
   if (!caller) throw missingKey()
-  return impersonate(caller, request.headers, question => authorizer.decide(caller, question))
+  const decide = (question: Question) => access.authorizer.decide(caller, question)
+  return impersonate(caller, request.headers, { decide, teamNamed: access.teamNamed })
 }
 
 type Refusal = Pick<Extract<Verdict, { answer: 'no' }>, 'reason' | 'byScope' | 'allowsMetadata'> & {

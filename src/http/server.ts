@@ -15,6 +15,7 @@ import { type Confirm, confirmFor } from './confirm.ts'
 import type { Console } from './console.ts'
 import { refuse } from './error-response.ts'
 import { limitResult, metadataLimit, withView } from './metadata-only.ts'
+import { noteTokenUser } from './misplaced-token.ts'
 import { negotiate, shapeOf, type View } from './negotiate.ts'
 import { noteOf } from './note-read.ts'
 import { withoutData } from './omit-data.ts'
@@ -110,6 +111,7 @@ export function requestHandler(options: ServerOptions): Handler {
     } catch (thrown) {
       error = thrown
       await refuse(exchange, thrown).catch(() => response.destroy())
+      await noteTokenUser(options.access, exchange, thrown)
     }
     // Nobody is answered who has gone: what would have been the answer is on record all the same.
     const code = error === undefined || response.headersSent ? response.statusCode : statusOf(error).code

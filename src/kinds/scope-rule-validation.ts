@@ -27,7 +27,9 @@ export function checkRule(rule: ScopeRule, at: string): FieldError[] {
           'must be a path that starts with /, or *; a wildcard must be the whole last path segment, as in /logs/*',
         ),
       )
-  if (rule.verbs?.includes('')) errors.push(invalidValue(`${at}.verbs`, '', emptyName))
+  for (const verb of rule.verbs ?? [])
+    if (!verbPattern.test(verb) && !isEnough(errors))
+      errors.push(invalidValue(`${at}.verbs`, verb, 'must be a verb such as get or deletecollection, or * for all'))
   const { cluster = '', requestTargets = [] } = rule
   if (cluster && cluster !== '*' && !isTargetName(cluster))
     errors.push(invalidValue(`${at}.cluster`, cluster, rightName))
@@ -40,6 +42,8 @@ export function checkRule(rule: ScopeRule, at: string): FieldError[] {
   return errors
 }
 
+/** Verbs of requests are lower-case words. */
+const verbPattern = /^(?:\*|[a-z][a-z-]*)$/
 const emptyName = 'an empty text matches nothing'
 export const rightName = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
 

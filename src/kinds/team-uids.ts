@@ -58,3 +58,9 @@ export const teamGroup = (team: string): string => prefix + team
 /** The team of a group or username. */
 export const teamOfGroup = (name: string): string | undefined =>
   name.startsWith(prefix) ? name.slice(prefix.length) : undefined
+
+/** A group or username, with the name of the team in place of its username (D23). Others stay as they are. */
+export function withTeamName(name: string, teamNamed: (text: string) => string): string {
+  const team = teamOfGroup(name)
+  return team === undefined ? name : teamGroup(teamNamed(team))
+}

@@ -107,7 +107,10 @@ describe('scopes and keys', () => {
       ['a part of a resource', rule(['te*']), 'rules[0].resources[0].resources', /a wildcard replaces a whole name/],
       ['an empty resource', rule(['']), 'rules[0].resources[0].resources', /must be a resource/],
       ['an empty subresource', rule(['teams/']), 'rules[0].resources[0].resources', /must be a resource/],
-      ['an empty verb', { rules: [{ verbs: ['get', ''] }] }, 'rules[0].verbs', /an empty text matches nothing/],
+      ['an empty verb', { rules: [{ verbs: ['get', ''] }] }, 'rules[0].verbs', /must be a verb such as get/],
+      ['a verb with a space', { rules: [{ verbs: ['get '] }] }, 'rules[0].verbs', /must be a verb such as get/],
+      ['a verb in capitals', { rules: [{ verbs: ['GET'] }] }, 'rules[0].verbs', /must be a verb such as get/],
+      ['a part of a verb', { rules: [{ verbs: ['delete*'] }] }, 'rules[0].verbs', /must be a verb such as get/],
       [
         'an empty resource name',
         { rules: [{ resources: [{ group, resources: ['teams'], resourceNames: [''] }] }] },
@@ -420,6 +423,7 @@ describe('scopes and keys', () => {
           { spaces: [{ project: 'shpo', space: 'a' }] },
           { roles: [{ role: 'platform-cli', projects: ['shpo'] }] },
           { secrets: [{ project: 'shpo', name: 'a' }] },
+          { rules: [{ virtualClusters: [{ name: '*', namespace: 'p-shpo' }] }] },
         ]) {
           const answer = await create(path, scope)
           assert.equal(answer.status, 201, answer.text)

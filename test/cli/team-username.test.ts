@@ -55,6 +55,15 @@ test('a name that no team has stays an error', async () => {
   assert.match(await home.fails(3, 'team add-user green carl'), /"green" not found/)
 })
 
+test('can-i, why and who-can ask about the team', async () => {
+  const env = { PLATFORM_ACCESS_KEY: (await home.ok('create accesskey asks-ada --for-user ada')).trim() }
+  assert.equal(await home.ok('can-i get team blueuser', { env }), 'yes\n')
+  assert.equal(await home.ok('can-i get teams/permissions blueuser', { env }), 'yes\n')
+  assert.match(await home.ok('why get team blueuser', { env }), /member of team blue/)
+  assert.match(await home.ok('why get team blueuser --user platform:team:blueuser'), /acts as platform:team:blue\n/)
+  assert.match(await home.ok('who-can get team blueuser'), /group platform:team:blue /)
+})
+
 test('get and delete show and ask for the name of the team', async () => {
   await server.request('POST', `${ours}/teams`, { body: { metadata: { name: 'red' }, spec: { username: 'reduser' } } })
   assert.match(await home.ok('get team reduser'), /^red /m)

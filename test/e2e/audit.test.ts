@@ -158,6 +158,8 @@ describe('under the default policy', () => {
     }
     for (const [name, key] of Object.entries(made))
       assert.deepEqual(await rejected(name, key), [{}, name, `user-${name}`])
+    const direct = await server.request('POST', `${ours}/directclusterendpointtokens`, { key: ada, body: { spec: {} } })
+    assert.deepEqual(await rejected('direct', direct.body.status.token), [{}, undefined, 'ada'])
     assert.deepEqual(await rejected('unknown', `plat_${'1'.repeat(49)}`), [{}, undefined, undefined])
     const log = readFileSync(join(server.directory, 'audit.log'), 'utf8')
     for (const key of Object.values(made)) assert.equal(log.includes(key), false)

@@ -205,6 +205,34 @@ describe('a machine with a token of a configured issuer', () => {
     assert.match(await stage.outcome(status.token), /^401 this is a direct-cluster token/)
   })
 
+  test('the audit log names the user of a rejected token, if the issuer signed the token', async () => {
+    await must(
+      admin('POST', `${ours}/users`, { metadata: { name: 'off' }, spec: { username: 'ci:off', disabled: true } }),
+    )
+    const rejectedUser = async (token: string) => {
+      const { status, headers } = await stage.ask(token)
+      assert.equal(status, 401)
+      let line: string | undefined
+      await soon('the event is in the audit log', async () => {
+        const log = readFileSync(join(stage.server.directory, 'audit.log'), 'utf8')
+        line = log.split('\n').find(one => one.includes(String(headers['audit-id'])) && one.endsWith('}'))
+        return line !== undefined
+      })
+      const { user, annotations } = JSON.parse(line ?? '')
+      assert.deepEqual(user, {})
+      return annotations['platform.sh/rejected-user']
+    }
+    assert.equal(await rejectedUser(await issuer.sign({ sub: 'off' })), 'ci:off')
+    assert.equal(await rejectedUser(await issuer.sign({ sub: 'late', exp: seconds() - 60 })), 'ci:late')
+    const cached = await issuer.sign({ sub: 'cached', exp: seconds() - 3 })
+    assert.equal(await stage.outcome(cached), 'ci:cached')
+    await soon('the cached token has expired', async () => (await stage.ask(cached)).status === 401)
+    assert.equal(await rejectedUser(cached), 'ci:cached')
+    const [head, body] = (await issuer.sign({ sub: 'late', exp: seconds() - 60 })).split('.')
+    const [, , foreign] = (await issuer.sign({ sub: 'mallory' })).split('.')
+    assert.equal(await rejectedUser([head, body, foreign].join('.')), undefined)
+  })
+
   test('a watch ends when its token expires', async () => {
     await bind('platform-admin', 'ci:watcher')
     const token = await issuer.sign({ sub: 'watcher', exp: seconds() + 2 })

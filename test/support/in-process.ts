@@ -83,6 +83,7 @@ const unchanged: PermissionVersions = { current: () => 0, isAffected: () => fals
 const issuer: Issuer = {
   sign: async () => ({ token: 'signed', expires: 0 }),
   metadata: () => ({}),
+  signedClaims: async () => undefined,
   keySet: () => ({ keys: [] }),
 }
 
@@ -139,6 +140,7 @@ export async function buildApiServer(
     callerOf: ({ user, team }) => ({ username: user ?? `platform:team:${team}`, groups: [] }),
     teamUid: name => `uid-of-${name}`,
     teamsWithUsername: () => [],
+    teamNamed: text => text,
     usernameHolder: () => undefined,
     isTeam: () => false,
     heldByUser: () => ({ bound: [], teams: [] }),
@@ -268,6 +270,8 @@ export async function openFront(
       authenticate: () => caller,
       prepare: () => undefined,
       authorizer: openDoor,
+      teamNamed: text => text,
+      issuer,
       guard,
       audit,
       permissionVersions: unchanged,

@@ -12,6 +12,7 @@ import { isJwtLike, maxTokenLength, UnknownToken } from '../jwt/token-form.ts'
 import { isTokenLike } from '../tokens/token.ts'
 import type { AccessKey, RemovedSecret } from './access-key-index.ts'
 import { endOf, type KeyChecks, problemOf } from './key-problem.ts'
+import { RejectedCredential } from './rejected-credential.ts'
 import type { TeamIndex } from './team-index.ts'
 
 export type AuthenticateOptions = KeyChecks & {
@@ -60,14 +61,14 @@ export function authenticateWith(options: AuthenticateOptions): Authentication {
       const machine = machineTokens?.callerOf(found)
       if (machine) {
         const why = tokenProblem(machine)
-        if (why !== undefined) throw unauthorized(why)
+        if (why !== undefined) throw new RejectedCredential(why, machine)
         return machine
       }
       throw notKnown(bearer(authorization), keyIndex.removed(found))
     }
     const time = now()
     const problem = problemOf(key, found, time, options)
-    if (problem !== undefined) throw new RejectedKey(problem, key)
+    if (problem !== undefined) throw rejectedKey(problem, key)
     const identity = identityOf(key, { teams, keyIndex }, identities)
     // Watches come here every second, so an open one counts as use of the sign-in (D67).
     if (identity.login) sessions?.used(identity.login)
@@ -133,28 +134,25 @@ export class UnknownKey extends ApiError {
 /** Whether a credential may be a guess: limited for each address. */
 export const isGuess = (error: unknown): boolean => error instanceof UnknownKey || error instanceof UnknownToken
 
-/** A key that is no longer valid. The audit log names it and its user; the response does not. */
-export class RejectedKey extends ApiError {
-  readonly key: string
-  readonly username: string
-  constructor(message: string, key: RemovedSecret['key']) {
-    super(401, 'Unauthorized', message)
-    this.key = key.name
-    this.username = usernameOf(key)
-  }
-}
+const rejectedKey = (message: string, key: RemovedSecret['key']) =>
+  new RejectedCredential(message, { key: key.name, username: usernameOf(key) })
 
 export const missingKey = () => unauthorized('no access key was sent: send Authorization: Bearer <ACCESS_KEY>')
 
 /** Not an unknown key: the client sent a valid kind of credential to the wrong endpoint, so this is not a guess. */
-const misplacedToken = () =>
-  unauthorized(
-    'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API requires an access key',
-  )
+export class MisplacedToken extends ApiError {
+  constructor() {
+    super(
+      401,
+      'Unauthorized',
+      'this is a direct-cluster token, which is for a gateway: send it to /kubernetes/cluster/<cluster>/… there; the management API requires an access key',
+    )
+  }
+}
 
 function notKnown(secret: string, removed: RemovedSecret | undefined) {
-  if (removed) return new RejectedKey(`access key was ${removed.reason}`, removed.key)
-  if (isTokenLike(secret)) return misplacedToken()
+  if (removed) return rejectedKey(`access key was ${removed.reason}`, removed.key)
+  if (isTokenLike(secret)) return new MisplacedToken()
   if (isMistyped(secret))
     return new UnknownKey('malformed access key: its checksum is wrong, so it was mistyped or cut')
   return new UnknownKey('unknown access key')
@@ -180,7 +178,7 @@ function secretIn(header: string, allowsTokens: boolean): string {
   const isBearer = header.startsWith('Bearer ') || header.slice(0, 7).toLowerCase() === 'bearer '
   const longest = allowsTokens && isBearer && isJwtLike(secret) ? maxTokenLength + 7 : 4096
   // They are longer than keys, where there is much in their scope.
-  if (header.length > longest && isBearer && isTokenLike(secret)) throw misplacedToken()
+  if (header.length > longest && isBearer && isTokenLike(secret)) throw new MisplacedToken()
   if (header.length > longest || !isBearer || secret === '' || secret.includes(' '))
     throw unauthorized('malformed Authorization header: send Authorization: Bearer <ACCESS_KEY>')
   return secret

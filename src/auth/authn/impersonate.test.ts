@@ -6,7 +6,8 @@ import type { Caller } from '../../api/caller.ts'
 import { impersonate } from './impersonate.ts'
 
 const admin: Caller = { identity: 'User', username: 'admin', groups: [] }
-const act = (headers: { [name: string]: string }) => impersonate(admin, headers, () => ({ allowed: true, reason: '' }))
+const act = (headers: { [name: string]: string }) =>
+  impersonate(admin, headers, { decide: () => ({ allowed: true, reason: '' }), teamNamed: text => text })
 /** In Node's encoding. */
 const asHeader = (text: string) => Buffer.from(text).toString('latin1')
 

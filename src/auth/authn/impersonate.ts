@@ -4,6 +4,7 @@ import type { Caller } from '../../api/caller.ts'
 import { badRequest, forbidden } from '../../api/errors.ts'
 import type { Question } from '../../api/kind.ts'
 import type { Decision } from '../../api/permissions.ts'
+import { withTeamName } from '../../kinds/team-uids.ts'
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined }
 
@@ -12,16 +13,25 @@ export function isImpersonating(headers: Headers): boolean {
   return false
 }
 
+type Checks = {
+  readonly decide: (question: Question) => Decision
+  /** The name of the team that a text refers to by name or username; otherwise the text (D23). */
+  readonly teamNamed: (text: string) => string
+}
+
 /** The impersonated caller. The scope of the key still applies. */
-export function impersonate(caller: Caller, headers: Headers, decide: (question: Question) => Decision): Caller {
+export function impersonate(caller: Caller, headers: Headers, { decide, teamNamed }: Checks): Caller {
   const user = one(headers['impersonate-user'])
   const groups = many(headers['impersonate-group'])
   const uid = one(headers['impersonate-uid'])
   const extra = extras(headers)
   if (user === '')
     throw badRequest('requested impersonation of groups, a uid or extra without impersonating a user name')
+  const named = (name: string) => withTeamName(name, teamNamed)
+  // Checks the name of a team, not its username. The error repeats the text as sent, because the name may be unknown to the caller.
   const check = (resource: string, name: string, group = '', subresource?: string) => {
-    const target = { group, resource, namespace: '', name, ...(subresource ? { subresource } : {}) }
+    const object = group === '' ? named(name) : name
+    const target = { group, resource, namespace: '', name: object, ...(subresource ? { subresource } : {}) }
     if (!decide({ verb: 'impersonate', target }).allowed)
       throw forbidden(
         { group, plural: resource, kind: resource },
@@ -36,8 +46,8 @@ export function impersonate(caller: Caller, headers: Headers, decide: (question:
     for (const value of values) check('userextras', value, 'authentication.k8s.io', key)
   return {
     identity: 'User',
-    username: user,
-    groups: [...new Set([...groups, 'system:authenticated'])],
+    username: named(user),
+    groups: [...new Set([...groups.map(named), 'system:authenticated'])],
     ...(uid ? { uid } : {}),
     ...(Object.keys(extra).length ? { extra } : {}),
     ...(caller.issuer ? { issuer: caller.issuer } : {}),

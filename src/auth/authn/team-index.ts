@@ -41,6 +41,8 @@ export interface TeamIndex {
   uidOf(name: string): string | undefined
   /** Names of the teams with this username. Two teams of an older store can have the same. */
   withUsername(username: string): readonly string[]
+  /** The name of the team that a text refers to, or the text. A name takes precedence, and a username of several teams refers to none (D23). */
+  nameOf(text: string): string
   all(): Iterable<TeamRecord>
   /** Changes whenever a user may have joined or left a team. Results for an earlier version are stale. */
   versionOf(user: string): number
@@ -97,7 +99,7 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
       changed({ name, roles: change.roles, affects: change.onlyMembers ? isMember(name, before, now) : undefined })
     },
   })
-  return {
+  const index: TeamIndex = {
     ready: informer.ready,
     of(user, groups) {
       const found = new Set(byUser.get(user))
@@ -120,10 +122,16 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
       const own = peek(username)?.spec?.username === username ? [username] : []
       return [...new Set([...(byUsername.get(username) ?? []), ...own])]
     },
+    nameOf(text) {
+      if (text === '' || index.uidOf(text) !== undefined) return text
+      const [name = text, ...others] = index.withUsername(text).filter(one => index.uidOf(one) !== undefined)
+      return others.length === 0 ? name : text
+    },
     all: () => informer.values(),
     versionOf: versions.of,
     stop: informer.stop,
   }
+  return index
 }
 
 // A team without members, whose username is its own name, affects nobody. There may be very many of them, so the

@@ -1,10 +1,11 @@
 // Tokens of external issuers, verified once and cached: gives the caller of a token without waiting (D67).
 
 import type { Caller, Scope } from '../../api/caller.ts'
-import { type ApiError, unauthorized } from '../../api/errors.ts'
+import type { ApiError } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
 import { agentGroup } from '../../kinds/cluster-desired.ts'
 import { issuerGroup, type MachineRecord } from '../../kinds/machine-key.ts'
+import { RejectedCredential } from '../authn/rejected-credential.ts'
 import type { TeamIndex } from '../authn/team-index.ts'
 import { restricts } from '../authz/scope.ts'
 import { isTokenLike } from '../tokens/token.ts'
@@ -14,7 +15,7 @@ import { type MappedUser, MappingError } from './claim-mapping.ts'
 import { explainToken, type TokenExplanation } from './explain-token.ts'
 import type { IssuerKeys, PublishedKey } from './issuer-keys.ts'
 import { openPendingVerifications } from './pending-verifications.ts'
-import { UnknownToken } from './token-form.ts'
+import { rejectionOf } from './rejected-token.ts'
 import { jtiIn, tokenKeyId } from './token-id.ts'
 import { audiencesIn, type Issuer, JwtError, leeway, verifyJwt } from './verify.ts'
 
@@ -101,14 +102,14 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
   }
 
   async function verify(token: string, digest: string): Promise<void> {
-    let name = ''
+    let source: Issuer | undefined
     try {
       const before = generation
       const found = await verifyJwt(token, {
         issuerOf: url => issuers.get(url),
         now,
-        named: ({ config }) => {
-          name = config.name
+        named: named => {
+          source = named
         },
       })
       if (before !== generation) return await verify(token, digest)
@@ -126,18 +127,14 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
         caller: undefined,
         teams: 0,
       })
-      verified(name, true)
+      verified(issuer.config.name, true)
     } catch (error) {
       if (!(error instanceof JwtError || error instanceof MappingError)) throw error
-      verified(name, false)
+      verified(source?.config.name ?? '', false)
       // A token of this server for a gateway gets a better message.
-      if (name === '' && isTokenLike(token)) return
-      const isGuess = error instanceof JwtError && error.isGuess
-      const { message } = error
-      keep(refused, maxRefused, digest, {
-        until: now() + refusedFor,
-        error: () => (isGuess ? new UnknownToken(message) : unauthorized(message)),
-      })
+      if (!source && isTokenLike(token)) return
+      const rejection = rejectionOf(error, source)
+      keep(refused, maxRefused, digest, { until: now() + refusedFor, error: rejection })
     }
   }
 
@@ -186,7 +183,7 @@ export function openMachineTokens(options: MachineTokensOptions): MachineTokens 
         if (rejection) throw rejection.error()
         return undefined
       }
-      if (now() >= entry.until) throw unauthorized('the token has expired')
+      if (now() >= entry.until) throw new RejectedCredential('the token has expired', callerIn(entry))
       // The most recently used tokens stay, among them those of open watches.
       if (cached.size > maxCached / 2) keep(cached, maxCached, digest, entry)
       return callerIn(entry)

@@ -39,6 +39,15 @@ export class JwtError extends Error {
   }
 }
 
+/** The signature is valid, and a claim is not. */
+export class RejectedClaims extends JwtError {
+  readonly claims: JsonObject
+  constructor(message: string, claims: JsonObject) {
+    super(message, false)
+    this.claims = claims
+  }
+}
+
 /** The keys of the issuer could not be fetched. */
 export class NoIssuerKeys extends JwtError {}
 
@@ -77,7 +86,11 @@ export async function verifyJwt<I extends TokenSource>(
   if (!issuer) throw guess('the issuer of the token is not configured on this server')
   named?.(issuer)
   const key = await checkSignature(token, issuer, { id, algorithm })
-  for (const check of Object.values(claimChecks)) check(claims, issuer.config, now())
+  try {
+    for (const check of Object.values(claimChecks)) check(claims, issuer.config, now())
+  } catch (error) {
+    throw error instanceof JwtError ? new RejectedClaims(error.message, claims) : error
+  }
   return { issuer, key, claims, expires: Number(claims['exp']), type }
 }
 

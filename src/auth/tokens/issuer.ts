@@ -4,10 +4,15 @@ import type { Caller, Scope } from '../../api/caller.ts'
 import { unavailable } from '../../api/errors.ts'
 import type { JsonObject } from '../../api/object.ts'
 import type { SigningKeys } from './signing-keys.ts'
-import { claimsOf, onlyCluster, signToken } from './token.ts'
+import { type Claims, claimsOf, ExpiredToken, gatewayAudience, onlyCluster, signToken, verifyToken } from './token.ts'
 
 export interface Issuer {
   sign(caller: Caller, wanted: Wanted): Promise<{ readonly token: string; readonly expires: number }>
+  /**
+   * The claims of a token that this issuer signed, expired or not, to name its user in the audit log. undefined: it did not sign the
+   * token, or too many came in this second. A caller must not authenticate anybody by it: nothing checks the revocations.
+   */
+  signedClaims(token: string): Promise<Claims | undefined>
   /** OpenID Connect discovery, and the key set it points to. */
   metadata(): JsonObject
   keySet(): JsonObject
@@ -23,6 +28,9 @@ type Wanted = {
 export const metadataPath = '/.well-known/openid-configuration'
 export const keySetPath = '/.well-known/jwks.json'
 
+/** Anybody can send tokens that need a check, so a flood of them must cost little. */
+const maxChecksPerSecond = 10
+
 export type IssuerOptions = {
   /** The public base URL; known once the server listens. */
   readonly url: () => string
@@ -36,6 +44,7 @@ export type IssuerOptions = {
 }
 
 export function openIssuer({ url, keys, keyEnds, clusterUid, now, uuid }: IssuerOptions): Issuer {
+  const mayCheck = perSecond(maxChecksPerSecond, now)
   return {
     async sign(caller, { ttl, scope, instead }) {
       const key = await keys.current()
@@ -54,6 +63,11 @@ export function openIssuer({ url, keys, keyEnds, clusterUid, now, uuid }: Issuer
       })
       return { token: await signToken(claims, key), expires: claims.exp * 1000 }
     },
+    async signedClaims(token) {
+      if (!mayCheck()) return undefined
+      const checks = { issuer: url(), audience: gatewayAudience, keyOf: keys.publicKey, now }
+      return verifyToken(token, checks).catch(error => (error instanceof ExpiredToken ? error.claims : undefined))
+    },
     metadata: () => ({
       issuer: url(),
       jwks_uri: `${url()}${keySetPath}`,
@@ -63,5 +77,17 @@ export function openIssuer({ url, keys, keyEnds, clusterUid, now, uuid }: Issuer
       claims_supported: ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'groups', 'platform.sh'],
     }),
     keySet: () => keys.published(),
+  }
+}
+
+/** Whether one more is within the limit of the current second. */
+function perSecond(limit: number, now: () => number): () => boolean {
+  let second = 0
+  let count = 0
+  return () => {
+    const current = Math.floor(now() / 1000)
+    count = current === second ? count + 1 : 1
+    second = current
+    return count <= limit
   }
 }

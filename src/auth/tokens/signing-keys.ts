@@ -11,6 +11,8 @@ export interface SigningKeys {
   readonly ready: Promise<void>
   /** The current signing key; undefined if there is none. */
   current(): Promise<{ readonly id: string; readonly private: CryptoKey } | undefined>
+  /** The public part of a published key. */
+  publicKey(id: string): Promise<CryptoKey | undefined>
   /** The key set of the issuer. */
   published(): JsonObject
   stop(): void
@@ -49,6 +51,10 @@ export function openSigningKeys({ resources, open, now, failed }: SigningKeysOpt
       imported.set(newest.name, key)
       key.catch(() => imported.delete(newest.name)) // the next call tries again
       return { id: newest.name, private: await key }
+    },
+    async publicKey(id) {
+      const jwk = informer.get({ namespace: '', name: id })?.jwk
+      return jwk && ((await importJWK(jwk as JWK, 'ES256')) as CryptoKey)
     },
     published: () => ({ keys: [...informer.values()].map(({ jwk }) => jwk).sort(byId) as Json[] }),
     stop: informer.stop,

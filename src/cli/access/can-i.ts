@@ -13,7 +13,8 @@ import { paint, printJson } from '../print.ts'
 import { anyKind } from '../resolve-kind.ts'
 import { namespaceFor } from '../resolve-namespace.ts'
 import { isScopeDenial } from '../scope-denied.ts'
-import { openSession } from '../session.ts'
+import { openSession, type Session } from '../session.ts'
+import { objectNamesOf } from '../teams/resolve-team.ts'
 import { reviewSelf } from './review-self.ts'
 
 const flags = {
@@ -40,7 +41,7 @@ const pathVerbs = 'get head post put patch delete options *'.split(' ')
 
 /** Returns the status of the review. */
 async function answer({ given, io, more = {}, kind }: Question): Promise<JsonObject> {
-  const [verb = '', resource = '', name] = given.words
+  const [verb = '', resource = '', ...object] = given.words
   const known = resource.startsWith('/') ? pathVerbs : verbs
   const meant = didYouMean(verb, known)
   // AccessExplanation reports unknown verbs itself.
@@ -50,9 +51,9 @@ async function answer({ given, io, more = {}, kind }: Question): Promise<JsonObj
   try {
     const spec = resource.startsWith('/')
       ? { nonResourceAttributes: { verb, path: resource } }
-      : { resourceAttributes: { verb, ...target(resource, given.flags, session.namespace), ...(name ? { name } : {}) } }
-    const { object } = await session.resources.create(kind, '', { spec: { ...spec, ...more } })
-    return object.status ?? {}
+      : { resourceAttributes: { verb, ...(await target(session, given.flags, [resource, ...object])) } }
+    const { object: review } = await session.resources.create(kind, '', { spec: { ...spec, ...more } })
+    return review.status ?? {}
   } catch (error) {
     if (!isScopeDenial(error)) throw error
     const { keyName } = await reviewSelf(session.resources)
@@ -63,15 +64,21 @@ async function answer({ given, io, more = {}, kind }: Question): Promise<JsonObj
   }
 }
 
-function target(word: string, given: Given<typeof flags>['flags'], fallback: string): JsonObject {
+async function target(
+  session: Session,
+  given: Given<typeof flags>['flags'],
+  [word = '', ...object]: readonly string[],
+): Promise<JsonObject> {
   const [resource = '', subresource] = word.split('/')
   const kind = anyKind(resource, given.project)
-  const namespace = namespaceFor(kind, given, fallback)
+  const namespace = namespaceFor(kind, given, session.namespace)
+  const [name] = await objectNamesOf(session, kind, object)
   return {
     group: kind.group,
     resource: kind.plural,
     ...(subresource ? { subresource } : {}),
     ...(namespace ? { namespace } : {}),
+    ...(name ? { name } : {}),
   }
 }
 
