@@ -29,7 +29,11 @@ export function Shell() {
   const [isOpen, setOpen] = useState(false)
   const { pathname } = useLocation()
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the drawer
-  useEffect(() => setOpen(false), [pathname])
+  useEffect(() => {
+    setOpen(false)
+    // The row that was opened is gone, and the focus with it.
+    if (document.activeElement === document.body) document.getElementById('content')?.focus({ preventScroll: true })
+  }, [pathname])
   useShortcuts({ find: () => setFinding(true), help: () => setHelping(true) })
   const open = isOpen ? { 'data-open': '' } : {}
   return (
@@ -142,7 +146,8 @@ function Count({ kind }: { kind: Kind }) {
     queryKey: ['count', kind.id],
     queryFn: () => countOf(kind),
     staleTime: 60_000,
-    refetchInterval: 60_000,
+    refetchInterval: ({ state }) => (state.error ? false : 60_000),
+    refetchOnWindowFocus: ({ state }) => state.error === null,
     retry: false,
   })
   return data === undefined ? null : (
@@ -159,7 +164,7 @@ function Me() {
   const leave = async (isEverywhere: boolean) => {
     const atProvider = await signOut(isEverywhere)
     await dropAllDrafts().catch(() => {})
-    announceSession()
+    announceSession('out')
     location.assign(atProvider ?? consoleUrl)
   }
   const act = (key: string) => {

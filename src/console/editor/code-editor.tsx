@@ -5,7 +5,7 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { yaml } from '@codemirror/lang-yaml'
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint'
-import { Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
+import { Annotation, Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
 import {
   drawSelection,
   EditorView,
@@ -70,6 +70,9 @@ class LineNote extends GutterMarker {
     return document.createTextNode(shownText(this.text))
   }
 }
+
+/** Marks a text that came from `value`. It is not an edit of the user. */
+const isGiven = Annotation.define<true>()
 
 /** For other notes of the same text. */
 const notesChanged = StateEffect.define()
@@ -136,7 +139,7 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
           ...(notes ? [notesGutter(text => latest.current.notes?.(text) ?? new Map())] : []),
           ...(complete ? [autocompletion({ override: [complete] })] : []),
           EditorView.updateListener.of(update => {
-            if (!update.docChanged) return
+            if (!update.docChanged || update.transactions.some(one => one.annotation(isGiven))) return
             const text = update.state.doc.toString()
             reported.current.push(text)
             latest.current.onChange?.(text)
@@ -153,7 +156,8 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
     const at = reported.current.indexOf(value)
     reported.current = at === -1 ? [value] : reported.current.slice(at)
     if (at !== -1) return
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
+    const changes = { from: 0, to: editor.state.doc.length, insert: value }
+    editor.dispatch({ changes, annotations: isGiven.of(true) })
   }, [value])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the editor reads the latest notes
   useEffect(() => view.current?.dispatch({ effects: notesChanged.of(null) }), [notes])

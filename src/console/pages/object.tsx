@@ -1,6 +1,6 @@
 // The page of one object of any kind: overview, the tabs of its kind, access and YAML.
 
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, Ref, Resource } from '../../api/object.ts'
@@ -40,16 +40,20 @@ export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
   ]
   const current = tabs.find(one => one.name === tab) ?? tabs[0]
   if (isLoading) return <Loading />
-  if (!object) return <ErrorState error={error} isPage />
+  if (!object)
+    return (
+      <ErrorState error={error} isPage>
+        <Link to="/audit" search={{ resource: kind.plural, name, ...(namespace ? { namespace } : {}) }}>
+          {text.whatHappened}
+        </Link>
+      </ErrorState>
+    )
   const { displayName } = (object.spec ?? {}) as { readonly displayName?: string }
   const props = { kind, at, object }
   return (
     <Page
-      title={
-        <>
-          {displayName || name} {readyPill(object)}
-        </>
-      }
+      title={displayName || name}
+      state={readyPill(object)}
       sub={<code>{kind.namespaced ? `${namespace}/${name}` : name}</code>}
       actions={
         <>
@@ -118,6 +122,11 @@ function DeleteButton({ kind, at, object }: { kind: Kind; at: Ref; object: Resou
   const [typed, setTyped] = useState('')
   const [problem, setProblem] = useState('')
   const navigate = useNavigate()
+  const open = () => {
+    setTyped('')
+    setProblem('')
+    setOpen(true)
+  }
   const remove = async () => {
     try {
       const { uid } = object.metadata
@@ -129,7 +138,7 @@ function DeleteButton({ kind, at, object }: { kind: Kind; at: Ref; object: Resou
   }
   return (
     <>
-      <ActionButton look="danger" action={{ verb: 'delete', kind, ...at }} onPress={() => setOpen(true)}>
+      <ActionButton look="danger" action={{ verb: 'delete', kind, ...at }} onPress={open}>
         {text.delete}
       </ActionButton>
       <Modal title={text.deleteQuestion(oneOf(kind), at.name)} isOpen={isOpen} onClose={() => setOpen(false)}>
@@ -141,7 +150,7 @@ function DeleteButton({ kind, at, object }: { kind: Kind; at: Ref; object: Resou
         </Stack>
         <DialogButtons>
           <Button onPress={() => setOpen(false)}>{text.cancel}</Button>
-          <Button look="danger" isDisabled={typed !== at.name} onPress={() => void remove()}>
+          <Button look="danger" isDisabled={typed !== at.name} onPress={() => remove()}>
             {text.delete}
           </Button>
         </DialogButtons>

@@ -5,12 +5,11 @@ import { Link } from '@tanstack/react-router'
 import { ApiError } from '../../api/errors.ts'
 import { attributesOf, explain } from '../data/permission.ts'
 import { readLastRead } from '../data/secrets.ts'
-import { accessText } from '../text/access.tsx'
 import { text } from '../text/common.ts'
 import { secretText } from '../text/secrets.tsx'
 import { Ago, Card, Facts } from '../ui/parts.tsx'
 import type { TabProps } from './tab.ts'
-import { whoOf } from './who.ts'
+import { factsOf } from './who.ts'
 
 type At = Pick<TabProps, 'kind' | 'at'>
 
@@ -24,9 +23,7 @@ export function WhoCanRead({ kind, at }: At) {
     <Card title={secretText.whoCanRead}>
       {error && <p>{error instanceof ApiError && error.code === 403 ? secretText.whoIsHidden : error.message}</p>}
       {data && (
-        <Facts
-          of={(data.status.who ?? []).map(whoOf).map(({ who, by }) => [who, by && accessText.through(by)] as const)}
-        />
+        <Facts of={factsOf(data.status.who)} />
       )}
       <Link to="/access/why" search={{ ...attributes, who: 'true' }}>
         {text.explain}

@@ -38,7 +38,8 @@ export const accessText = {
   noMembersAdvice: 'A user joins by name or by a group of the provider.',
   members: (number: number) => counted(number, 'member', 'members'),
   joinedThrough: 'Joined through',
-  noPermissions: 'No permissions yet',
-  noPermissionsAdvice: (group: string) => `Bind a role to the group ${group}, or share an object with the team.`,
+  noPermissions: 'No role is bound to this team',
+  noPermissionsAdvice: (group: string) =>
+    `Bind a role to the group ${group}. This page does not list objects that are shared with the team: see the tab Access of the object.`,
   teamMay: 'What the team may do',
 } as const

@@ -63,6 +63,7 @@ export const text = {
   listKeys: { move: 'move', open: 'open', filter: 'filter' },
   forbidden: 'You may not see this',
   notFound: 'This does not exist, or you may not see it',
+  whatHappened: 'What happened to it, in the audit log',
   failed: 'The server did not answer as expected',
   answered: (status: number) => `the server answered ${status}`,
   keyRejected: 'the key was not accepted',

@@ -15,7 +15,8 @@ export const secretText = {
   keyRule: 'Use letters, digits, dots, dashes and underscores.',
   keyExists: 'This key exists already.',
   newValue: (key: string) => `New value of ${key}`,
-  notText: 'This value is not text. Remove the key and add it again, or change it with kubectl.',
+  notText:
+    'This value is not text, or has carriage returns. Remove the key and add it again, or change it with kubectl.',
   hidden: 'hidden',
   removed: 'removed',
   base64: (value: string) => `(base64) ${value}`,
@@ -29,6 +30,8 @@ export const secretText = {
   undoNamed: (key: string) => `Undo the change of ${key}`,
   yourChange: (version: number) => `Your change against version ${version}`,
   changedKeys: (number: number) => `${counted(number, 'key', 'keys')} changed, values hidden`,
+  createdAgain:
+    'Somebody has deleted this secret and created it again since you began. Copy what you need, and discard your changes.',
   changedMeanwhile: 'Somebody has changed the data since you began. Saving keeps their changes to other keys.',
   conflict: 'Somebody else changed the same keys',
   conflictAdvice: 'Choose for each key. Keys that only you changed are saved in any case.',
@@ -58,7 +61,7 @@ export const secretText = {
   rollBackQuestion: (kind: string, name: string, version: number) => `Roll ${kind} ${name} back to version ${version}?`,
   rollBackAdvice: (version: number) => `The data of version ${version} becomes a new version. No version is lost.`,
   against: (from: number, to: number) => `Version ${from} against version ${to}`,
-  differing: (number: number) => `${counted(number, 'key differs', 'keys differ')}, values hidden`,
+  differing: (number: number) => counted(number, 'key differs', 'keys differ'),
   noKey: '(no such key)',
   revealBoth: (key: string) => `Reveal both values of ${key}`,
   hideBoth: (key: string) => `Hide both values of ${key}`,
