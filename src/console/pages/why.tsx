@@ -80,7 +80,7 @@ function Question({ search }: { search: Search }) {
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    ask(search.who === 'true' && form.user === '')
+    ask(false)
   }
   return (
     <form className={style.form} onSubmit={submit}>
@@ -100,7 +100,7 @@ function Question({ search }: { search: Search }) {
       <TextField label={accessText.namespace} value={form.namespace} onChange={set('namespace')} />
       <TextField label={accessText.name} value={form.name} onChange={set('name')} help={accessText.emptyIsAny} />
       <div className={style.modes}>
-        <Button look="primary" onPress={() => ask(false)}>
+        <Button type="submit" look="primary">
           {accessText.askWhy}
         </Button>
         <Button onPress={() => ask(true)}>{accessText.whoCan}</Button>
