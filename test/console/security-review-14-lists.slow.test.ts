@@ -86,11 +86,12 @@ else
       for (const name of ['behind', 'listed'])
         await stage.ask('POST', secrets, { metadata: { name }, spec: { stringData: { a: '1' } } })
       const page = await stage.signedIn()
-      await page.route('**/namespaces/default/sharedsecrets?limit=*', async route => {
-        const response = await route.fetch()
-        const table = (await response.json()) as { readonly rows: readonly { readonly cells: readonly string[] }[] }
-        await route.fulfill({ response, json: { ...table, rows: table.rows.filter(({ cells }) => cells[0] !== 'behind') } })
-      })
+      const table = await stage.ask('GET', secrets, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' })
+      const rows = table.rows.filter(({ cells }: { readonly cells: readonly string[] }) => cells[0] === 'listed')
+      assert.equal(rows.length, 1)
+      await page.route('**/namespaces/default/sharedsecrets?limit=*', route =>
+        route.fulfill({ json: { ...table, rows } }),
+      )
       await page.clock.install()
       await page.goto(`${stage.url}ns/default/secrets/behind`)
       await page.getByText('Data, version 1').waitFor()
