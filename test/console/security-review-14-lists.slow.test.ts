@@ -52,6 +52,19 @@ else
       await page.context().close()
     })
 
+    test('Enter opens the row that was chosen, also if another row came above it', async () => {
+      for (const name of ['row-b', 'row-c']) await stage.ask('POST', `${ours}/teams`, { metadata: { name } })
+      const page = await stage.signedIn({ path: 'teams?q=row-' })
+      await page.getByText(/^live/).waitFor()
+      await page.getByRole('grid').focus()
+      await page.keyboard.press('j')
+      await stage.ask('POST', `${ours}/teams`, { metadata: { name: 'row-a' } })
+      await page.getByRole('grid').getByRole('link', { name: 'row-a' }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'row-c' }).waitFor()
+      await page.context().close()
+    })
+
     test('a list that the server refuses is asked for once a minute', async () => {
       const { key } = await keyFor('ada')
       const context = await stage.context()
@@ -86,7 +99,9 @@ else
       for (const name of ['behind', 'listed'])
         await stage.ask('POST', secrets, { metadata: { name }, spec: { stringData: { a: '1' } } })
       const page = await stage.signedIn()
-      const table = await stage.ask('GET', secrets, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' })
+      const table = await stage.ask('GET', secrets, undefined, {
+        accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+      })
       const rows = table.rows.filter(({ cells }: { readonly cells: readonly string[] }) => cells[0] === 'listed')
       assert.equal(rows.length, 1)
       await page.route('**/namespaces/default/sharedsecrets?limit=*', route =>

@@ -120,6 +120,30 @@ else
       await page.context().close()
     })
 
+    test('a draft of one object does not appear on the page of another', async () => {
+      await makeSecret('first-of-two', { password: 'one' })
+      await makeSecret('second-of-two', { password: 'two' })
+      const page = await stage.signedIn({ path: 'ns/default/secrets/second-of-two' })
+      const jump = async (name: string) => {
+        await page.keyboard.press('Control+k')
+        await page.getByRole('combobox', { name: 'Search or jump to…' }).fill(name)
+        await page.getByRole('option', { name: `${name} global secret` }).click()
+        await page.getByRole('heading', { name }).waitFor()
+      }
+      await page.getByRole('link', { name: /^Global secrets/ }).first().click()
+      await page.getByText(/^live/).waitFor()
+      await jump('first-of-two')
+      await page.getByRole('button', { name: 'Edit password' }).click()
+      await field(page, 'password').fill('typed for the first')
+      await jump('second-of-two')
+      await page.getByRole('button', { name: 'Reveal password' }).waitFor()
+      assert.equal(await field(page, 'password').count(), 0)
+      await jump('first-of-two')
+      await field(page, 'password').waitFor()
+      assert.equal(await field(page, 'password').inputValue(), 'typed for the first')
+      await page.context().close()
+    })
+
     test('what is typed during a save stays', async () => {
       await makeTeam('saved-slowly')
       const page = await stage.signedIn({ path: 'teams/saved-slowly/yaml' })

@@ -76,7 +76,10 @@ export function SessionGate({ children }: { children: ReactNode }) {
     if (data) setLast(data)
   }, [data])
   useEffect(() => followExpiry(() => void refetch()), [refetch])
-  useEffect(() => followSessions(change => void (change === 'out' && boundUser() !== '' ? startAgain() : refetch())), [refetch])
+  useEffect(
+    () => followSessions(change => void (change === 'out' && boundUser() !== '' ? startAgain() : refetch())),
+    [refetch],
+  )
   // Other tabs may belong to a user who was signed in before.
   useEffect(() => {
     if (data?.user) announceSession('in')

@@ -29,7 +29,6 @@ export function Shell() {
   const [isOpen, setOpen] = useState(false)
   const { pathname } = useLocation()
   const opened = useRef(pathname)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the drawer
   useEffect(() => {
     setOpen(false)
     // The row that was opened is gone, and the focus with it.

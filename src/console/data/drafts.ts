@@ -128,6 +128,8 @@ export function useDraft<T>(name: string): DraftState<T> {
   useEffect(() => {
     let isOpen = true
     isTouched.current = false
+    latest.current = undefined
+    setDraft(undefined)
     void loadDraft<T>(name)
       .then(found => {
         if (!isOpen || isTouched.current || found === undefined) return

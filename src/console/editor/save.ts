@@ -58,5 +58,8 @@ export async function save(server: Server, read: Server['get'], edit: Edit): Pro
 /** The server refuses a patch with another uid, so it never reaches an object that was created again. */
 function withVersion(change: JsonObject, resourceVersion: string | undefined, uid: string | undefined): Json {
   const metadata = (change['metadata'] ?? {}) as JsonObject
-  return { ...change, metadata: { ...metadata, ...(resourceVersion ? { resourceVersion } : {}), ...(uid ? { uid } : {}) } }
+  return {
+    ...change,
+    metadata: { ...metadata, ...(resourceVersion ? { resourceVersion } : {}), ...(uid ? { uid } : {}) },
+  }
 }

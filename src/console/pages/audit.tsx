@@ -31,7 +31,7 @@ export function AuditPage() {
   const events = [...added, ...(data?.pages.flatMap(page => page.events) ?? [])]
   return (
     <Page title={auditText.title} sub={auditText.about}>
-      <Search key={JSON.stringify(query)} query={query} reads={withReads ? { reads: 'true' } : {}} />
+      <Search key={JSON.stringify(query)} query={query} withReads={withReads} />
       <div className={style.bar}>
         <label>
           <input type="checkbox" checked={isLive} onChange={event => setLive(event.currentTarget.checked)} />{' '}
@@ -82,8 +82,8 @@ const withTimes = (query: AuditQuery, convert: (time: string) => string): AuditQ
   to: convert(query.to ?? ''),
 })
 
-/** `reads`: the parameter of the address that shows reads. */
-function Search({ query, reads }: { query: AuditQuery; reads: { readonly reads?: string } }) {
+function Search({ query, withReads }: { query: AuditQuery; withReads: boolean }) {
+  const reads = withReads ? { reads: 'true' } : {}
   const navigate = useNavigate()
   const [form, setForm] = useState<AuditQuery>(withTimes(query, localField))
   const wanted = () => pick(withTimes(form, fromLocalField))

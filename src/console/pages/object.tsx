@@ -6,6 +6,7 @@ import type { Kind } from '../../api/kind.ts'
 import type { Json, Ref, Resource } from '../../api/object.ts'
 import { deleteCommand, getCommand } from '../data/commands.ts'
 import { useObject } from '../data/object.ts'
+import { attributesOf } from '../data/permission.ts'
 import { listPath, objectPath, oneOf } from '../data/places.ts'
 import { server } from '../data/server.ts'
 import { text } from '../text/common.ts'
@@ -43,9 +44,15 @@ export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
   if (!object)
     return (
       <ErrorState error={error} isPage>
-        <Link to="/audit" search={{ resource: kind.plural, name, ...(namespace ? { namespace } : {}) }}>
-          {text.whatHappened}
-        </Link>
+        {problemOf(error).code === 403 ? (
+          <Link to="/access/why" search={{ ...attributesOf({ verb: 'get', kind, ...at }) }}>
+            {text.explain}
+          </Link>
+        ) : (
+          <Link to="/audit" search={{ resource: kind.plural, name, ...(namespace ? { namespace } : {}) }}>
+            {text.whatHappened}
+          </Link>
+        )}
       </ErrorState>
     )
   const { displayName } = (object.spec ?? {}) as { readonly displayName?: string }

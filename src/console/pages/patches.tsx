@@ -63,13 +63,20 @@ export function PatchesPage() {
 /** An edit of a shared input is a draft of its own. */
 function Playground({ shared, fragment }: { shared: Shared | undefined; fragment: string }) {
   const { user } = useSession()
-  const [draft, setInput] = useDraft<Shared>(draftName(user, 'patches', shared ? fragment : ''))
-  const input = draft ?? shared ?? { object: firstObject, patches: firstPatches, direction: 'toHost' }
+  const [stored, setStored] = useDraft<Shared & { readonly fragment: string }>(
+    draftName(user, 'patches', shared ? 'shared' : ''),
+  )
+  // The name of a draft is not encrypted, so the input of a link is inside.
+  const draft = stored?.fragment === fragment ? stored : undefined
+  const setInput = (next: Shared | undefined) => setStored(next && { ...next, fragment })
+  const input = draft ?? shared ?? { object: firstObject, patches: firstPatches, direction: 'toHost' as const }
   const [result, setResult] = useState<Preview>()
   const [problem, setProblem] = useState('')
   const [isRunning, setRunning] = useState(false)
   const run = async () => {
     setProblem('')
+    // The result of another input would look like one of this input.
+    setResult(undefined)
     const object = fromYaml(input.object)
     const patches = fromYaml(input.patches)
     if ('problem' in object) return setProblem(patchText.objectProblem(object.problem))

@@ -37,7 +37,7 @@ export function KeyRow({ kind, at, object, name, draft, isReadOnly, onChange }: 
   const edit = async () => {
     try {
       const value = shown ?? (await readValue(kind, at, name))
-      if (value && !isEditable(value)) return setProblem(secretText.notText)
+      if (value && !isEditable(value)) return setProblem(value.isText ? secretText.hasReturns : secretText.notText)
       setProblem('')
       onChange(value?.shown ?? '')
       setNext('value')

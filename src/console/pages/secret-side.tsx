@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router'
 import { ApiError } from '../../api/errors.ts'
 import { attributesOf, explain } from '../data/permission.ts'
 import { readLastRead } from '../data/secrets.ts'
+import { accessText } from '../text/access.tsx'
 import { text } from '../text/common.ts'
 import { secretText } from '../text/secrets.tsx'
 import { Ago, Card, Facts } from '../ui/parts.tsx'
@@ -21,11 +22,9 @@ export function WhoCanRead({ kind, at }: At) {
   })
   return (
     <Card title={secretText.whoCanRead}>
-      {error && <p>{error instanceof ApiError && error.code === 403 ? secretText.whoIsHidden : error.message}</p>}
-      {data && (
-        <Facts of={factsOf(data.status.who)} />
-      )}
-      <Link to="/access/why" search={{ ...attributes, who: 'true' }}>
+      {error && <p>{error instanceof ApiError && error.code === 403 ? accessText.isHidden : error.message}</p>}
+      {data && <Facts of={factsOf(data.status.who)} />}
+      <Link to="/access/why" search={{ ...attributes, ...(error ? {} : { who: 'true' }) }}>
         {text.explain}
       </Link>
     </Card>

@@ -73,7 +73,10 @@ export function YamlTab({ kind, at, object }: TabProps) {
       await client.invalidateQueries({ queryKey: objectKey(kind, at) })
       // What was typed during the save is a new edit.
       if (!latest.current || latest.current.text === draft.text) return discard()
-      setDraft({ base: withEdit(saved.result === 'saved' ? saved.object : draft.base, parsed.object), text: latest.current.text })
+      setDraft({
+        base: withEdit(saved.result === 'saved' ? saved.object : draft.base, parsed.object),
+        text: latest.current.text,
+      })
     } catch (error) {
       setChecked(false)
       setProblem(problemOf(error).message)

@@ -3,6 +3,7 @@
 import { counted } from './plural.ts'
 
 export const accessText = {
+  isHidden: 'You may not see who can. You can ask about yourself.',
   questions: { get: 'Who can read it', update: 'Who can change it', delete: 'Who can delete it' },
   whoCanDo: (verb: string, what: string) => `Who can ${verb} ${what}?`,
   mayDo: (user: string, verb: string, what: string) => `May ${user} ${verb} ${what}?`,
