@@ -65,7 +65,7 @@ else
       await page.context().close()
     })
 
-    test('a list that the server refuses is asked for once a minute', async () => {
+    test('the console requests a refused list once a minute', async () => {
       const { key } = await keyFor('ada')
       const context = await stage.context()
       const page = await stage.signedIn({ key, context })

@@ -130,7 +130,10 @@ else
         await page.getByRole('option', { name: `${name} global secret` }).click()
         await page.getByRole('heading', { name }).waitFor()
       }
-      await page.getByRole('link', { name: /^Global secrets/ }).first().click()
+      await page
+        .getByRole('link', { name: /^Global secrets/ })
+        .first()
+        .click()
       await page.getByText(/^live/).waitFor()
       await jump('first-of-two')
       await page.getByRole('button', { name: 'Edit password' }).click()

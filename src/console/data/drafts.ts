@@ -68,7 +68,7 @@ const taken = new Map<string, { readonly key: CopyKey; readonly time: number }>(
 export const draftName = (user: string, ...parts: readonly string[]): string =>
   JSON.stringify([basePath, user, ...parts])
 
-export const saveDraft = (name: string, draft: unknown): Promise<void> =>
+const saveDraft = (name: string, draft: unknown): Promise<void> =>
   inOrder(async () => {
     const iv = crypto.getRandomValues(new Uint8Array(12))
     const text = new TextEncoder().encode(JSON.stringify(draft))
@@ -77,7 +77,7 @@ export const saveDraft = (name: string, draft: unknown): Promise<void> =>
   })
 
 /** The copy of this tab, or the newest one of others. */
-export const loadDraft = <T>(name: string): Promise<T | undefined> =>
+const loadDraft = <T>(name: string): Promise<T | undefined> =>
   inOrder(async () => {
     const own = copyKey(name)
     const keys = (await run('readonly', drafts =>
@@ -97,7 +97,7 @@ export const loadDraft = <T>(name: string): Promise<T | undefined> =>
   })
 
 /** Keeps copies of other tabs, except the one that this tab began with. */
-export const dropDraft = (name: string): Promise<void> =>
+const dropDraft = (name: string): Promise<void> =>
   inOrder(async () => {
     await run('readwrite', drafts => drafts.delete(copyKey(name)))
     const from = taken.get(name)
