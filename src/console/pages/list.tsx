@@ -9,7 +9,7 @@ import { listPath, manyOf, objectPath, oneOf } from '../data/places.ts'
 import { type Row, type Rows, useRows } from '../data/rows.ts'
 import { text } from '../text/common.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
-import { count } from '../ui/format.ts'
+import { count, duration } from '../ui/format.ts'
 import { Grid, type GridColumn } from '../ui/grid.tsx'
 import { Ago, Command, ErrorState, Loading, Note, Page, Pill, State } from '../ui/parts.tsx'
 import { filterRows, parseFilter, sortRows } from './filter.ts'
@@ -187,8 +187,11 @@ function Cell({ name, type, value }: { name: string; type: string; value: Json }
     ) : (
       <span aria-hidden>–</span>
     )
+  if (secondsColumns.has(name)) return <>{duration(Number(value))}</>
   if (typeof value === 'string' && isTime.test(value)) return <Ago at={value} />
   return <>{String(value)}</>
 }
 
+/** Columns with seconds. */
+const secondsColumns = new Set(['Ttl'])
 const isTime = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/
