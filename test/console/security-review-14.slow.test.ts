@@ -147,6 +147,22 @@ else
       await page.context().close()
     })
 
+    test('a new key whose name begins with another one does not replace it', async () => {
+      const page = await stage.signedIn({ path: 'secrets/new' })
+      await page.getByLabel('Name', { exact: true }).fill('begins')
+      const data = page.getByRole('group', { name: 'String data' })
+      for (const [index, [key, value]] of Object.entries({ user: 'svc', username: 'ada' }).entries()) {
+        await data.getByRole('button', { name: 'Add' }).click()
+        await data.getByLabel('Key').nth(index).pressSequentially(key)
+        await data.getByLabel('Value').nth(index).fill(value)
+      }
+      await page.getByRole('button', { name: 'Create global secret' }).click()
+      await page.getByText('Data, version 1').waitFor()
+      const { data: made } = (await stage.ask('GET', `${secrets}/begins`)).spec
+      assert.deepEqual(made, { user: btoa('svc'), username: btoa('ada') })
+      await page.context().close()
+    })
+
     test('what is typed during a save stays', async () => {
       await makeTeam('saved-slowly')
       const page = await stage.signedIn({ path: 'teams/saved-slowly/yaml' })

@@ -10,6 +10,7 @@ export const editorText = {
   name: 'Name',
   namespace: 'Namespace',
   key: 'Key',
+  keyExists: 'This key exists already.',
   value: 'Value',
   item: (list: string, number: number) => `${list} ${number}`,
   createdAgain:
