@@ -65,6 +65,24 @@ else
       await page.context().close()
     })
 
+    test('a watch that ends with 410 is opened again, and nothing is missing', async () => {
+      const page = await stage.signedIn()
+      const gone = { kind: 'Status', apiVersion: 'v1', metadata: {}, code: 410, reason: 'Expired', message: 'too old' }
+      let opened = 0
+      await page.route('**/teams?watch=*', async route => {
+        if (++opened > 1) return await route.continue()
+        await stage.ask('POST', `${ours}/teams`, { metadata: { name: 'during-410' } })
+        await route.fulfill({ contentType: 'application/json', body: JSON.stringify({ type: 'ERROR', object: gone }) })
+      })
+      await page.getByRole('link', { name: /^Teams/ }).click()
+      await page.getByRole('grid').getByRole('link', { name: 'during-410' }).waitFor()
+      await page.getByText(/^live/).waitFor()
+      await stage.ask('POST', `${ours}/teams`, { metadata: { name: 'after-410' } })
+      await page.getByRole('grid').getByRole('link', { name: 'after-410' }).waitFor()
+      assert.equal(opened, 2)
+      await page.context().close()
+    })
+
     test('the console requests a refused list once a minute', async () => {
       const { key } = await keyFor('ada')
       const context = await stage.context()

@@ -74,6 +74,15 @@ class LineNote extends GutterMarker {
 /** Marks a text that came from `value`. It is not an edit of the user. */
 const isGiven = Annotation.define<true>()
 
+/** A browser that replaces a selection keeps its colour as an inline style, which the content security policy reports. */
+const replaceSelection = EditorView.domEventHandlers({
+  beforeinput(event, { state, dispatch }) {
+    if (event.inputType !== 'insertText' || event.data === null || state.readOnly || state.selection.main.empty) return
+    event.preventDefault()
+    dispatch(state.update(state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true }))
+  },
+})
+
 /** For other notes of the same text. */
 const notesChanged = StateEffect.define()
 
@@ -129,6 +138,7 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
           drawSelection(),
           indentOnInput(),
           bracketMatching(),
+          replaceSelection,
           keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
           new Compartment().of(language),
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
