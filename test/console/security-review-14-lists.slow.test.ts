@@ -182,6 +182,19 @@ else
       await page.context().close()
     })
 
+    test('a tab whose file has another name after an upgrade of the server still opens', async () => {
+      const page = await stage.signedIn({ path: 'teams/stays' })
+      await page.getByText('Metadata', { exact: true }).waitFor()
+      let requests = 0
+      await page.route('**/assets/yaml-tab*.js', route =>
+        ++requests > 1 ? route.continue() : route.fulfill({ status: 404 }),
+      )
+      await page.getByRole('link', { name: 'YAML' }).click()
+      await page.getByRole('textbox', { name: 'YAML' }).waitFor()
+      assert.equal(requests, 2)
+      await page.context().close()
+    })
+
     test('a name with commas is one value of a search', async () => {
       const { key } = await keyFor('cn=ada,ou=ops')
       await stage.server.request('DELETE', `${ours}/teams/searched`, { key })

@@ -1,7 +1,7 @@
 // The page of one object of any kind: overview, the tabs of its kind, access and YAML.
 
-import { Link, useNavigate } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { Link, lazyRouteComponent, useNavigate } from '@tanstack/react-router'
+import { Suspense, useState } from 'react'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, Ref, Resource } from '../../api/object.ts'
 import { deleteCommand, getCommand } from '../data/commands.ts'
@@ -20,11 +20,10 @@ import { MetadataCard } from './object-cards.tsx'
 import type { ObjectTab, TabProps } from './tab.ts'
 import { Value } from './value.tsx'
 
-const lazily = (load: () => Promise<{ default: (props: TabProps) => ReactNode }>) => lazy(load)
-
-const YamlTab = lazily(async () => ({ default: (await import('./yaml-tab.tsx')).YamlTab }))
-const EventsTab = lazily(async () => ({ default: (await import('./events-tab.tsx')).EventsTab }))
-const AccessTab = lazily(async () => ({ default: (await import('./access-tab.tsx')).AccessTab }))
+/** After an upgrade of the server, the file of a tab has another name. Then the page loads again, once. */
+const YamlTab = lazyRouteComponent(() => import('./yaml-tab.tsx'), 'YamlTab')
+const EventsTab = lazyRouteComponent(() => import('./events-tab.tsx'), 'EventsTab')
+const AccessTab = lazyRouteComponent(() => import('./access-tab.tsx'), 'AccessTab')
 
 type ObjectPageProps = { readonly kind: Kind; readonly namespace: string; readonly name: string; readonly tab: string }
 
