@@ -195,6 +195,15 @@ else
       await page.context().close()
     })
 
+    test('the navigation counts what the user sees, also if that is a part', async () => {
+      const { key } = await keyFor('fay')
+      for (const name of ['of-fay-1', 'of-fay-2', 'of-fay-3'])
+        await stage.ask('POST', `${ours}/teams`, { metadata: { name }, spec: { users: ['fay'] } })
+      const page = await stage.signedIn({ key })
+      await page.getByRole('navigation').getByRole('link').filter({ hasText: 'Teams' }).getByText('3').waitFor()
+      await page.context().close()
+    })
+
     test('a name with commas is one value of a search', async () => {
       const { key } = await keyFor('cn=ada,ou=ops')
       await stage.server.request('DELETE', `${ours}/teams/searched`, { key })

@@ -154,7 +154,7 @@ function Count({ kind }: { kind: Kind }) {
   })
   return data === undefined ? null : (
     <span className={style.number} aria-hidden>
-      {count(data)}
+      {`${count(data.number)}${data.hasMore ? '+' : ''}`}
     </span>
   )
 }

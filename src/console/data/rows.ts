@@ -34,6 +34,7 @@ const maxRows = 10_000
 /** The first page fills the screen soon. Later pages are larger: each is a request, and still parsed within a frame or two. */
 const firstPage = 200
 const laterPages = 2000
+const maxCounted = 500
 const pollEvery = 15_000
 const retryAfter = 5000
 /** Milliseconds to wait for a watch before the list is read without one. */
@@ -244,16 +245,21 @@ async function readPages(
       found.set(row.id, row)
     }
     next = page.continue
-    beyond = page.remainingItemCount ?? 0
+    beyond = page.remainingItemCount ?? 1 // there is no number for a caller who sees only a part
     if (!progress(found, page.resourceVersion)) return undefined
   } while (next && found.size < maxRows)
   return { rows: found, beyond: next ? beyond : 0 }
 }
 
 /** The number of objects that the caller sees. */
-export async function countOf(kind: Kind): Promise<number> {
-  const { items, remainingItemCount = 0 } = await client.list(kind, { limit: 1 })
-  return items.length + remainingItemCount
+export async function countOf(kind: Kind): Promise<{ readonly number: number; readonly hasMore: boolean }> {
+  const first = await client.list(kind, { limit: 1 })
+  const { items, remainingItemCount } = first
+  if (!first.continue || remainingItemCount !== undefined)
+    return { number: items.length + (remainingItemCount ?? 0), hasMore: false }
+  // A caller who sees only a part of the kind gets no number.
+  const page = await client.list(kind, { limit: maxCounted })
+  return { number: page.items.length, hasMore: Boolean(page.continue) }
 }
 
 function rowOf(object: Resource): Row {
