@@ -149,7 +149,8 @@ function openStore(key: string, kind: Kind): RowStore {
         const isLasting = isRefusal(error)
         if (isLasting) known = new Map()
         set(value.rows.length && !isLasting ? { state: 'stale', error } : { state: 'failed', error, rows: [] })
-        loadAfter(isLasting ? refusedFor : retryAfter)
+        // After a new sign-in, the lists are read at once.
+        loadAfter(isLasting ? refusedFor : isSignedOut(error) ? pollEvery : retryAfter)
       }
     }
     const loadAfter = (delay: number) => {
@@ -225,6 +226,8 @@ function openStore(key: string, kind: Kind): RowStore {
 /** Whether the next attempt will fail as well. A session can be renewed, a list begun again, and a limit passes. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof ApiError && error.code < 500 && ![401, 410, 429].includes(error.code)
+
+const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.code === 401
 
 type Pages = { readonly rows: Map<string, Row>; readonly beyond: number }
 

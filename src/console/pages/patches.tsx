@@ -57,7 +57,7 @@ const fragmentOf = (shared: Shared) =>
 export function PatchesPage() {
   const { hash } = useLocation()
   const shared = useMemo(() => readFragment(hash), [hash])
-  return <Playground key={hash} shared={shared} fragment={hash} />
+  return <Playground key={hash} shared={shared} fragment={shared ? hash : ''} />
 }
 
 /** An edit of a shared input is a draft of its own. */
