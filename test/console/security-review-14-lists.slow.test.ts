@@ -161,10 +161,11 @@ else
       await use(spec.key)
       const page = await stage.signedIn({ path: `keys/${name}` })
       await page.getByText('clients use the new key').waitFor()
-      const { status } = await stage.ask('GET', `${ours}/ownedaccesskeys/${name}`)
-      const isLater = () => Date.now() > Date.parse(status.keys[0].since) + 1000
-      while (!isLater()) await stage.ask('GET', `${ours}/teams`)
-      await use(made.spec.key)
+      const isOldLater = async () => {
+        const { keys } = (await stage.ask('GET', `${ours}/ownedaccesskeys/${name}`)).status
+        return (keys[1].lastActivity ?? '') > keys[0].since
+      }
+      while (!(await isOldLater())) await use(made.spec.key)
       await use(spec.key)
       await page.reload()
       await page.getByText(/a client used the old key .*, after the rotation/).waitFor()

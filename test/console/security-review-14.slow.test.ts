@@ -27,14 +27,24 @@ else
     const yaml = (page: Page) => page.getByRole('textbox', { name: 'YAML' })
     const field = (page: Page, key: string) => page.getByRole('textbox', { name: `New value of ${key}` })
     const save = (page: Page) => page.getByRole('button', { name: 'Save changes', exact: true })
+    /** As one change, so that a stored draft has all of it. */
     const append = async (page: Page, line: string) => {
       await yaml(page).click()
       await page.keyboard.press('Control+End')
-      await page.keyboard.type(line)
+      await page.keyboard.insertText(line)
       await page.getByText(unsaved).waitFor()
     }
-    /** Waits until the copies of drafts are written. */
-    const stored = (page: Page) => page.evaluate(`new Promise(done => setTimeout(done, 300))`)
+    /** Waits until the browser profile has this number of copies of drafts. */
+    const stored = (page: Page, number: number) =>
+      page.waitForFunction(`new Promise((resolve, reject) => {
+        const opening = indexedDB.open('platform-console')
+        opening.onerror = reject
+        opening.onsuccess = () => {
+          const keys = opening.result.transaction('drafts').objectStore('drafts').getAllKeys()
+          keys.onsuccess = () => resolve(keys.result.filter(Array.isArray).length === ${number})
+          opening.result.close()
+        }
+      })`)
 
     test('the merge of a conflict keeps the changes of others to other fields', async () => {
       await makeTeam('merged', { description: 'first', displayName: 'Shop' })
@@ -62,7 +72,7 @@ else
       await append(page, '  description: typed')
       await patchTeam('shown-twice', { displayName: 'Changed' })
       await yaml(other).getByText('Changed').waitFor()
-      await stored(page)
+      await stored(page, 1)
       await page.reload()
       await page.getByText(unsaved).waitFor()
       assert.match((await yaml(page).textContent()) ?? '', /description: typed/)
@@ -77,12 +87,12 @@ else
       await other.goto(`${stage.url}teams/typed-twice/yaml`)
       await append(one, '  description: of one')
       await append(other, '  displayName: of other')
-      await stored(other)
+      await stored(other, 2)
       await one.reload()
       await one.getByText(unsaved).waitFor()
       assert.match((await yaml(one).textContent()) ?? '', /of one/)
       await one.getByRole('button', { name: 'Discard' }).click()
-      await stored(one)
+      await stored(one, 1)
       await other.reload()
       await other.getByText(unsaved).waitFor()
       assert.match((await yaml(other).textContent()) ?? '', /of other/)
@@ -240,8 +250,8 @@ else
       await page.getByLabel('Access key').fill(stage.server.adminKey)
       await page.getByRole('button', { name: 'Sign in with an access key' }).click()
       await yaml(page).waitFor()
-      if ((await page.getByText(unsaved).count()) === 0) await append(page, '  description: of the second session')
-      await stored(page)
+      await append(page, '  description: of the second session')
+      await stored(page, 1)
       await page.reload()
       await page.getByText(unsaved).waitFor()
       await context.close()
@@ -286,8 +296,10 @@ else
       assert.equal(sent.length, 1)
       await page.keyboard.press('Control+k')
       assert.equal(await page.getByRole('combobox', { name: 'Search or jump to…' }).count(), 0)
-      await page.evaluate('history.back()')
-      await stored(page)
+      await page.evaluate(`new Promise(done => {
+        addEventListener('popstate', () => setTimeout(done))
+        history.back()
+      })`)
       assert.ok(await key.isVisible())
       await key.getByRole('checkbox').check()
       await key.getByRole('button', { name: 'Done' }).click()
@@ -299,9 +311,9 @@ else
       const page = await stage.signedIn({ path: 'patches' })
       await page.getByRole('textbox', { name: 'Object' }).click()
       await page.keyboard.press('Control+End')
-      await page.keyboard.type('note: typed')
+      await page.keyboard.insertText('note: typed')
       await page.getByRole('button', { name: 'Discard' }).waitFor()
-      await stored(page)
+      await stored(page, 1)
       await page.reload()
       await page.getByText('note: typed').waitFor()
       const shared = Buffer.from('{"object":"a: from the link","patches":"patches: []"}').toString('base64url')
