@@ -1,6 +1,5 @@
 // Reads the lines of a who-can answer: `group platform:team:web by spec.access[0] of the object`.
 
-import { accessText } from '../text/access.tsx'
 import { text } from '../text/common.ts'
 
 type Who = { readonly who: string; readonly by: string }
@@ -14,4 +13,4 @@ function whoOf(line: string): Who {
 
 /** Who, and through what. */
 export const factsOf = (lines: readonly string[] = []): readonly (readonly [who: string, by: string])[] =>
-  lines.map(whoOf).map(({ who, by }) => [who, by && accessText.through(by)])
+  lines.map(whoOf).map(({ who, by }) => [who, by && text.through(by)])

@@ -34,7 +34,6 @@ export const accessText = {
     </>
   ),
   subjects: (number: number) => counted(number, 'user or group', 'users and groups'),
-  through: (way: string) => `through ${way}`,
   noMembers: 'No members yet',
   noMembersAdvice: 'A user joins by name or by a group of the provider.',
   members: (number: number) => counted(number, 'member', 'members'),

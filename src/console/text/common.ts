@@ -28,6 +28,7 @@ export const text = {
   signOut: 'Sign out',
   signOutEverywhere: 'Sign out everywhere',
   team: (name: string) => `team ${name}`,
+  through: (way: string) => `through ${way}`,
   noTeams: 'no team',
   theme: 'Theme',
   themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
