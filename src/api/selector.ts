@@ -210,7 +210,8 @@ function parseTerm(part: string, whole: string): FieldTerm {
   return { field, op: operator[0] === '!=' ? '!=' : '=', value }
 }
 
-function escapeValue(value: string): string {
+/** A value for a field selector. */
+export function escapeValue(value: string): string {
   return value.replace(/[\\,=]/g, '\\$&')
 }
 

@@ -19,7 +19,7 @@ const pages: { readonly [name: string]: readonly [path: string, ready: string] }
   teams: ['teams', 'Team web'],
   team: ['teams/web', 'RolesResolved'],
   members: ['teams/web/members', 'Joined through'],
-  permissions: ['teams/web/permissions', 'No permissions yet'],
+  permissions: ['teams/web/permissions', 'No role is bound to this team'],
   yaml: ['teams/web/yaml', 'displayName'],
   events: ['teams/web/events', 'Search the audit log'],
   keys: ['keys', 'Administrator'],

@@ -118,7 +118,7 @@ else
         await one.getByRole('button', { name: /admin/ }).click()
         await one.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
         await one.getByLabel('Access key').waitFor()
-        await other.getByRole('dialog', { name: 'Your session has ended' }).waitFor()
+        await other.getByRole('heading', { name: 'Sign in to platform' }).waitFor()
         await context.close()
       })
     })

@@ -22,10 +22,13 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
   const [typed, setTyped] = useState('')
   const [active, setActive] = useState(0)
   const navigate = useNavigate()
-  const hits = useMemo(() => (isOpen ? hitsFor(typed.trim().toLowerCase()) : []), [isOpen, typed])
+  const hits = useMemo(() => (isOpen ? hitsFor(typed.trim()) : []), [isOpen, typed])
   useEffect(() => {
-    if (isOpen) setTyped('')
+    if (!isOpen) return
+    setTyped('')
+    setActive(0)
   }, [isOpen])
+  useEffect(() => document.getElementById(`palette-${active}`)?.scrollIntoView({ block: 'nearest' }), [active])
   const open = (hit: Hit | undefined) => {
     if (!hit) return
     onClose()
@@ -79,13 +82,14 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
 
 /** Objects of lists that were opened are found by name. For others, every list can be searched. */
 function hitsFor(typed: string): readonly Hit[] {
+  const wanted = typed.toLowerCase()
   const pages = allPlaces
-    .filter(({ label }) => label.toLowerCase().includes(typed))
+    .filter(({ label }) => label.toLowerCase().includes(wanted))
     .map(({ to, label, keys = '' }) => ({ to, label, hint: keys }))
   if (typed === '') return pages
   const objects = shownKinds.flatMap(kind =>
     loadedRows(kind)
-      .filter(({ name }) => name.toLowerCase().includes(typed))
+      .filter(({ name }) => name.toLowerCase().includes(wanted))
       .slice(0, 8)
       .map(row => ({ to: objectPath(kind, row), label: row.name, hint: oneOf(kind) })),
   )

@@ -58,8 +58,11 @@ const objectRoute = (path: string, find: (params: Params) => Found | undefined) 
       const params = useParams({ strict: false }) as Params
       const found = find(params)
       if (!found) return <NotFound />
+      const { kind, namespace } = found
+      const { name = '', tab = '' } = params
+      // A page of its own for each object: a draft or a dialog of one must not appear on another.
       return (
-        <ObjectPage kind={found.kind} namespace={found.namespace} name={params.name ?? ''} tab={params.tab ?? ''} />
+        <ObjectPage key={`${kind.id} ${namespace}/${name}`} kind={kind} namespace={namespace} name={name} tab={tab} />
       )
     }),
   )

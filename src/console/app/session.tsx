@@ -5,7 +5,7 @@ import { createContext, type ReactNode, useContext, useEffect, useState } from '
 import { dropAllDrafts } from '../data/drafts.ts'
 import { announceSession, followSessions } from '../data/hub.ts'
 import { listPath, shownKinds } from '../data/places.ts'
-import { prepareRows } from '../data/rows.ts'
+import { prepareRows, reloadRows } from '../data/rows.ts'
 import {
   basePath,
   bindUser,
@@ -38,12 +38,20 @@ function prepareList(): void {
   if (kind && !location.search) prepareRows(kind)
 }
 
-/** After a sign-out, also on another page, nobody finds the drafts. The server left a cookie. */
-async function forgetDrafts(): Promise<void> {
-  if (!/(?:^|; )platform-signed-out=1/.test(document.cookie)) return
+/** After a sign-out, also on another page, nobody finds the drafts. The server left a cookie. Returns whether there was one. */
+async function forgetDrafts(): Promise<boolean> {
+  if (!/(?:^|; )platform-signed-out=1/.test(document.cookie)) return false
   await dropAllDrafts().catch(() => {})
   // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is not in every browser
   document.cookie = 'platform-signed-out=; Path=/; Max-Age=0'
+  announceSession('out')
+  return true
+}
+
+/** Nothing that the last user has read or typed may stay on the page. */
+function startAgain(): Promise<never> {
+  location.reload()
+  return new Promise(() => {})
 }
 
 export function SessionGate({ children }: { children: ReactNode }) {
@@ -52,10 +60,10 @@ export function SessionGate({ children }: { children: ReactNode }) {
     queryKey: ['session'],
     queryFn: async () => {
       const session = await readSession()
-      await forgetDrafts()
+      const isSignedOut = await forgetDrafts()
+      const isOther = session !== undefined && session.user !== boundUser()
+      if (boundUser() !== '' && (isSignedOut || isOther)) return await startAgain()
       if (!session) return null
-      // Nothing that the last user has read may stay.
-      if (boundUser() !== '' && boundUser() !== session.user) location.reload()
       bindUser(session.user)
       prepareList()
       return session
@@ -68,15 +76,19 @@ export function SessionGate({ children }: { children: ReactNode }) {
     if (data) setLast(data)
   }, [data])
   useEffect(() => followExpiry(() => void refetch()), [refetch])
-  useEffect(() => followSessions(() => void refetch()), [refetch])
+  useEffect(
+    () => followSessions(change => void (change === 'out' && boundUser() !== '' ? startAgain() : refetch())),
+    [refetch],
+  )
   // Other tabs may belong to a user who was signed in before.
   useEffect(() => {
-    if (data?.user) announceSession()
+    if (data?.user) announceSession('in')
   }, [data?.user])
 
   const signedIn = async () => {
     await refetch()
-    announceSession()
+    announceSession('in')
+    reloadRows()
     await client.invalidateQueries()
   }
   if (isPending) return <Loading />
@@ -99,7 +111,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
 /** The end of a sign-in in another window. */
 export function SignedInPage() {
   useEffect(() => {
-    announceSession()
+    announceSession('in')
     window.close()
   }, [])
   return <a href={consoleUrl.href}>{text.backHome}</a>

@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
-import { type MouseEvent, useEffect, useState, useSyncExternalStore } from 'react'
+import { type MouseEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Menu, MenuItem, MenuTrigger, Popover, Button as RawButton, Separator } from 'react-aria-components'
 import type { Kind } from '../../api/kind.ts'
 import { dropAllDrafts } from '../data/drafts.ts'
@@ -28,8 +28,14 @@ export function Shell() {
   const [isHelping, setHelping] = useState(false)
   const [isOpen, setOpen] = useState(false)
   const { pathname } = useLocation()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the drawer
-  useEffect(() => setOpen(false), [pathname])
+  const opened = useRef(pathname)
+  useEffect(() => {
+    setOpen(false)
+    // The row that was opened is gone, and the focus with it.
+    if (opened.current !== pathname && document.activeElement === document.body)
+      document.getElementById('content')?.focus({ preventScroll: true })
+    opened.current = pathname
+  }, [pathname])
   useShortcuts({ find: () => setFinding(true), help: () => setHelping(true) })
   const open = isOpen ? { 'data-open': '' } : {}
   return (
@@ -54,7 +60,7 @@ export function Shell() {
           </button>
         </header>
         <StaleBanner />
-        <main id="content" tabIndex={-1}>
+        <main id="content" className={style.content} tabIndex={-1}>
           <Outlet />
         </main>
       </div>
@@ -142,12 +148,13 @@ function Count({ kind }: { kind: Kind }) {
     queryKey: ['count', kind.id],
     queryFn: () => countOf(kind),
     staleTime: 60_000,
-    refetchInterval: 60_000,
+    refetchInterval: ({ state }) => (state.error ? false : 60_000),
+    refetchOnWindowFocus: ({ state }) => state.error === null,
     retry: false,
   })
   return data === undefined ? null : (
     <span className={style.number} aria-hidden>
-      {count(data)}
+      {`${count(data.number)}${data.hasMore ? '+' : ''}`}
     </span>
   )
 }
@@ -159,7 +166,7 @@ function Me() {
   const leave = async (isEverywhere: boolean) => {
     const atProvider = await signOut(isEverywhere)
     await dropAllDrafts().catch(() => {})
-    announceSession()
+    announceSession('out')
     location.assign(atProvider ?? consoleUrl)
   }
   const act = (key: string) => {
@@ -204,7 +211,7 @@ function Crumbs({ pathname }: { pathname: string }) {
   const name = place && pathname !== place.to ? nameIn(parts, place.to) : undefined
   return (
     <div className={style.crumbs}>
-      {group ? `${group.title} / ` : ''}
+      {group && <span>{`${group.title} / `}</span>}
       {place && name ? <Link to={place.to}>{place.label}</Link> : <b>{place?.label ?? text.home}</b>}
       {name && (
         <>

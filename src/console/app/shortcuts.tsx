@@ -27,12 +27,12 @@ export function useShortcuts({ find, help }: { readonly find: () => void; readon
   useEffect(() => {
     let begun = Number.NEGATIVE_INFINITY
     const onKey = (event: KeyboardEvent) => {
-      if (event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)) {
-        event.preventDefault()
-        return actions.current.find()
-      }
+      const isFind = event.key.toLowerCase() === 'k' && (event.metaKey || event.ctrlKey)
+      if (isFind) event.preventDefault()
+      // A dialog may show a key that is gone when another page opens.
+      if (document.querySelector('[role="dialog"], [role="menu"]')) return
+      if (isFind) return actions.current.find()
       if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return
-      if (document.querySelector('[role="dialog"]')) return
       if (event.timeStamp - begun < chordWithin) {
         begun = Number.NEGATIVE_INFINITY
         const place = allPlaces.find(({ keys }) => keys === `g ${event.key}`)

@@ -1,5 +1,6 @@
 // Audit events: searched on the server, page by page, newest first.
 
+import { escapeValue } from '../../api/selector.ts'
 import { getJson } from './server.ts'
 
 export type AuditEvent = {
@@ -34,7 +35,7 @@ const reads = ['get', 'list', 'watch']
 
 /** The field selector of a search. */
 export function selectorOf(query: AuditQuery, withReads = true): string {
-  const asked = auditFields.flatMap(field => (query[field] ? [`${field}=${query[field]}`] : []))
+  const asked = auditFields.flatMap(field => (query[field] ? [`${field}=${escapeValue(query[field])}`] : []))
   const hidden = withReads || query.verb ? [] : reads.map(verb => `verb!=${verb}`)
   return [...asked, ...hidden].join(',')
 }

@@ -41,10 +41,13 @@ const wantEvery = 10_000
 /** Browsers delay timers of hidden tabs by up to a minute. */
 const forgetAfter = 150_000
 const batchFor = 80
+export const refusedFor = 60_000
 const sessions = new BroadcastChannel(`platform-console sessions ${basePath}`)
 const tab = crypto.randomUUID()
 const listeners = new Map<string, Set<FeedListener>>()
-const sessionListeners = new Set<() => void>()
+const sessionListeners = new Set<(change: SessionChange) => void>()
+/** `out`: somebody has signed out, so nothing of the session may stay. */
+export type SessionChange = 'in' | 'out'
 /** Opened for the user of the page: rows of one user must not reach another who uses the same browser. */
 let channel: BroadcastChannel | undefined
 
@@ -65,13 +68,13 @@ export function subscribe(feed: Feed, listener: FeedListener): () => void {
 }
 
 /** Called when somebody signed in or out in another tab. */
-export function followSessions(callback: () => void): () => void {
+export function followSessions(callback: (change: SessionChange) => void): () => void {
   sessionListeners.add(callback)
   return () => sessionListeners.delete(callback)
 }
-export const announceSession = (): void => sessions.postMessage('session')
-sessions.onmessage = () => {
-  for (const callback of sessionListeners) callback()
+export const announceSession = (change: SessionChange): void => sessions.postMessage(change)
+sessions.onmessage = ({ data }: MessageEvent<SessionChange>) => {
+  for (const callback of sessionListeners) callback(data)
 }
 
 function receive(message: Message): void {
@@ -129,6 +132,8 @@ type Open = {
 
 function lead(): NonNullable<typeof leader> {
   const open = new Map<string, Open>()
+  /** Feeds that the server refused, with the time of the next attempt. */
+  const refused = new Map<string, number>()
   const close = (key: string) => {
     open.get(key)?.stop()
     open.delete(key)
@@ -151,9 +156,10 @@ function lead(): NonNullable<typeof leader> {
       const isNew = !found.wanted.has(tab)
       found.wanted.set(tab, Date.now())
       if (isNew && found.version) post({ type: 'opened', key, version: found.version, only: tab })
+      if (isNew && found.isLost) post({ type: 'lost', key, isLost: true })
       return
     }
-    if (open.size >= maxWatches) return post({ type: 'polled', key })
+    if (open.size >= maxWatches || (refused.get(key) ?? 0) > Date.now()) return post({ type: 'polled', key })
     const ending = new AbortController()
     const one: Open = {
       wanted: new Map([[tab, Date.now()]]),
@@ -162,7 +168,9 @@ function lead(): NonNullable<typeof leader> {
       stop: () => ending.abort(),
     }
     open.set(key, one)
-    void keepOpen(key, one, ending.signal).catch(() => {
+    void keepOpen(key, one, ending.signal).catch((error: unknown) => {
+      // Every attempt is an event of the audit log. After a new sign-in it works at once.
+      if (!(error instanceof ApiError && error.code === 401)) refused.set(key, Date.now() + refusedFor)
       close(key)
       post({ type: 'polled', key })
     })

@@ -2,6 +2,7 @@
 
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
+import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import { pathOf } from '../../api/paths.ts'
@@ -23,6 +24,9 @@ export const readObject: Resources['get'] = (kind, ref) =>
 
 export const objectKey = (kind: Kind, { namespace, name }: Ref) => ['object', kind.id, namespace, name] as const
 
+/** Milliseconds, without a row of a live list. */
+const readEvery = 15_000
+
 export type Loaded = {
   readonly object: Resource | undefined
   readonly error: unknown
@@ -35,23 +39,25 @@ export type Loaded = {
 export function useObject(kind: Kind, ref: Ref): Loaded {
   const client = useQueryClient()
   const queryKey = objectKey(kind, ref)
+  const { rows, state } = useRows(kind, kind.namespaced ? { namespace: ref.namespace } : {})
+  const row = rows.find(({ name }) => name === ref.name)
+  // It may be deleted, behind the last row that was read, or hidden from lists. The server knows.
+  const isMissing = !row && state !== 'loading'
   const { data, error, isPending } = useQuery({
     queryKey,
     queryFn: async () => (await readObject(kind, ref)).object,
+    refetchInterval: isMissing ? readEvery : false,
   })
-  const { rows, state } = useRows(kind, kind.namespaced ? { namespace: ref.namespace } : {})
-  const row = rows.find(({ name }) => name === ref.name)
-  const isComplete = state === 'live' || state === 'polled'
   const version = row?.version
   const shown = data?.metadata.resourceVersion
   useEffect(() => {
-    if (version !== undefined && shown !== undefined && BigInt(version) > BigInt(shown))
-      void client.invalidateQueries({ queryKey: ['object', kind.id, ref.namespace, ref.name] })
-  }, [client, kind.id, ref.namespace, ref.name, version, shown])
+    const isNewer = version !== undefined && shown !== undefined && BigInt(version) > BigInt(shown)
+    if (isNewer || isMissing) void client.invalidateQueries({ queryKey: ['object', kind.id, ref.namespace, ref.name] })
+  }, [client, kind.id, ref.namespace, ref.name, version, shown, isMissing])
   return {
     object: data,
     error,
     isLoading: isPending,
-    isGone: isComplete && data !== undefined && !row && rows.length > 0,
+    isGone: data !== undefined && error instanceof ApiError && error.code === 404,
   }
 }

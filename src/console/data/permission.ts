@@ -27,6 +27,8 @@ export function usePermission(action: Action | undefined): Permission {
     queryKey: ['permission', action],
     enabled: action !== undefined,
     staleTime: 15_000,
+    // Somebody may grant it while the page is open. A lost permission shows when the request is sent.
+    refetchInterval: ({ state }) => (state.data?.answer === 'no' ? 30_000 : false),
     queryFn: () => (action ? ask(action) : unknown),
   })
   return data ?? unknown

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, Resource } from '../../api/object.ts'
 import { cellsIn } from '../../client/table-rows.ts'
-import { type Feed, type FeedEvent, keyOf, slim, subscribe } from './hub.ts'
+import { type Feed, type FeedEvent, keyOf, refusedFor, slim, subscribe } from './hub.ts'
 import { rows as client } from './server.ts'
 import { setStale } from './stale.ts'
 
@@ -34,7 +34,9 @@ const maxRows = 10_000
 /** The first page fills the screen soon. Later pages are larger: each is a request, and still parsed within a frame or two. */
 const firstPage = 200
 const laterPages = 2000
+const maxCounted = 500
 const pollEvery = 15_000
+const retryAfter = 5000
 /** Milliseconds to wait for a watch before the list is read without one. */
 const patience = 1500
 /** A list that nobody shows stays for a moment, so that going back is instant. */
@@ -62,7 +64,16 @@ function storeOf(key: string, kind: Kind): RowStore {
   return store
 }
 
-type RowStore = { readonly current: () => Rows; readonly follow: (changed: () => void) => () => void }
+type RowStore = {
+  readonly current: () => Rows
+  readonly follow: (changed: () => void) => () => void
+  readonly reload: () => void
+}
+
+/** After a new sign-in. */
+export function reloadRows(): void {
+  for (const { reload } of stores.values()) reload()
+}
 
 function openStore(key: string, kind: Kind): RowStore {
   const { kind: _, ...selection } = JSON.parse(key) as Feed
@@ -70,6 +81,7 @@ function openStore(key: string, kind: Kind): RowStore {
   let known = new Map<string, Row>()
   let value: Rows = { rows: [], state: 'loading', beyond: 0 }
   let stop: (() => void) | undefined
+  let reload: (() => void) | undefined
   let closing: ReturnType<typeof setTimeout> | undefined
   const set = (next: Partial<Rows>) => {
     value = { ...value, ...next }
@@ -93,7 +105,9 @@ function openStore(key: string, kind: Kind): RowStore {
     let isStopped = false
     let reading = 0
     let buffered: FeedEvent[] | undefined
-    let polling: ReturnType<typeof setInterval> | undefined
+    let isPolled = false
+    /** The next time that the list is read without an event. */
+    let next: ReturnType<typeof setTimeout> | undefined
     /** The versions of the list and of the watch. Together they are complete if the list is not older. */
     let listed: string | undefined
     let watched: string | undefined
@@ -107,6 +121,7 @@ function openStore(key: string, kind: Kind): RowStore {
     const isTooOld = () => listed !== undefined && watched !== undefined && BigInt(listed) < BigInt(watched)
     const load = async (): Promise<void> => {
       const mine = ++reading
+      clearTimeout(next)
       listed = undefined
       buffered = []
       try {
@@ -127,32 +142,40 @@ function openStore(key: string, kind: Kind): RowStore {
           isAgain = false
           void load()
         }
+        if (isPolled) loadAfter(pollEvery)
       } catch (error) {
         if (isStopped || mine !== reading) return
         buffered = undefined
-        const isLasting = error instanceof ApiError && error.code < 500
+        const isLasting = isRefusal(error)
+        if (isLasting) known = new Map()
         set(value.rows.length && !isLasting ? { state: 'stale', error } : { state: 'failed', error, rows: [] })
+        // After a new sign-in, the lists are read at once.
+        loadAfter(isLasting ? refusedFor : isSignedOut(error) ? pollEvery : retryAfter)
       }
     }
+    const loadAfter = (delay: number) => {
+      clearTimeout(next)
+      next = setTimeout(() => void load(), delay)
+    }
     /** Takes over what was read meanwhile, unless `isUseless`. */
-    const settle = (next: 'live' | 'polled', isUseless: boolean) => {
-      state = next
+    const settle = (reached: 'live' | 'polled', isUseless: boolean) => {
+      state = reached
       if (isUseless) void load()
       else if (!buffered) set({ state })
     }
     const poll = () => {
-      if (polling !== undefined) return
+      if (isPolled) return
       watched = undefined
-      polling = setInterval(() => void load(), pollEvery)
-      settle('polled', value.state !== 'loading')
+      isPolled = true
+      if (isRefusal(value.error)) state = 'polled'
+      else settle('polled', value.state !== 'loading')
     }
     // A proxy that holds back the first bytes of a watch must not keep the list without a state.
     const impatience = setTimeout(poll, patience)
     const unsubscribe = subscribe(JSON.parse(key) as Feed, {
       opened: version => {
         clearTimeout(impatience)
-        clearInterval(polling)
-        polling = undefined
+        isPolled = false
         watched = version
         isAgain = buffered !== undefined
         settle('live', !isAgain)
@@ -160,7 +183,8 @@ function openStore(key: string, kind: Kind): RowStore {
       events: events => (buffered ? void buffered.push(...events) : apply(events)),
       lost: isLost => {
         setStale(key, isLost)
-        set({ state: isLost ? 'stale' : 'live' })
+        // A list that was not read is not an empty one.
+        if (value.state !== 'loading' && value.state !== 'failed') set({ state: isLost ? 'stale' : 'live' })
       },
       polled: () => {
         clearTimeout(impatience)
@@ -168,17 +192,20 @@ function openStore(key: string, kind: Kind): RowStore {
       },
     })
     void load()
+    reload = () => void load()
     stop = () => {
       isStopped = true
+      reload = undefined
       clearTimeout(impatience)
       setStale(key, false)
-      clearInterval(polling)
+      clearTimeout(next)
       unsubscribe()
     }
   }
 
   return {
     current: () => value,
+    reload: () => reload?.(),
     follow(changed) {
       callbacks.add(changed)
       clearTimeout(closing)
@@ -195,6 +222,12 @@ function openStore(key: string, kind: Kind): RowStore {
     },
   }
 }
+
+/** Whether the next attempt will fail as well. A session can be renewed, a list begun again, and a limit passes. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.code < 500 && ![401, 410, 429].includes(error.code)
+
+const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.code === 401
 
 type Pages = { readonly rows: Map<string, Row>; readonly beyond: number }
 
@@ -215,16 +248,21 @@ async function readPages(
       found.set(row.id, row)
     }
     next = page.continue
-    beyond = page.remainingItemCount ?? 0
+    beyond = page.remainingItemCount ?? 1 // there is no number for a caller who sees only a part
     if (!progress(found, page.resourceVersion)) return undefined
   } while (next && found.size < maxRows)
   return { rows: found, beyond: next ? beyond : 0 }
 }
 
 /** The number of objects that the caller sees. */
-export async function countOf(kind: Kind): Promise<number> {
-  const { items, remainingItemCount = 0 } = await client.list(kind, { limit: 1 })
-  return items.length + remainingItemCount
+export async function countOf(kind: Kind): Promise<{ readonly number: number; readonly hasMore: boolean }> {
+  const first = await client.list(kind, { limit: 1 })
+  const { items, remainingItemCount } = first
+  if (!first.continue || remainingItemCount !== undefined)
+    return { number: items.length + (remainingItemCount ?? 0), hasMore: false }
+  // A caller who sees only a part of the kind gets no number.
+  const page = await client.list(kind, { limit: maxCounted })
+  return { number: page.items.length, hasMore: Boolean(page.continue) }
 }
 
 function rowOf(object: Resource): Row {

@@ -22,7 +22,11 @@ export async function readValue(kind: Kind, ref: Ref, key: string, version?: num
   return Object.hasOwn(data, key) ? decode(data[key] ?? '') : undefined
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+/** A byte order mark is part of the value. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A field of a page changes all line ends, so it would damage a value with carriage returns. */
+export const isEditable = ({ isText, shown }: SecretValue): boolean => isText && !shown.includes('\r')
 
 /** `isText`: otherwise `shown` is base64. */
 export type SecretValue = { readonly shown: string; readonly isText: boolean }
@@ -84,7 +88,7 @@ export async function saveData(kind: Kind, ref: Ref, base: Resource, change: Dat
   let { resourceVersion } = base.metadata
   for (let attempt = 0; ; attempt++) {
     try {
-      const body = { metadata: { resourceVersion: resourceVersion ?? '' }, spec: { data } }
+      const body = { metadata: { resourceVersion: resourceVersion ?? '', ...uidOf(base) }, spec: { data } }
       await server.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'console' })
       return { result: 'saved' }
     } catch (error) {
@@ -98,6 +102,9 @@ export async function saveData(kind: Kind, ref: Ref, base: Resource, change: Dat
     }
   }
 }
+
+/** The server refuses a patch with another uid, so it never reaches a secret that was created again. */
+const uidOf = ({ metadata: { uid } }: Resource) => (uid ? { uid } : {})
 
 /** Keys that differ between two versions; undefined: the history does not tell. */
 function changedBetween(base: Resource, theirs: Resource, history: readonly Version[]): Set<string> | undefined {
@@ -114,6 +121,6 @@ export async function rollBack(kind: Kind, ref: Ref, base: Resource, version: nu
   const wanted = (object.spec?.['data'] ?? {}) as { readonly [key: string]: string }
   const gone = keyNames(base).filter(key => !Object.hasOwn(wanted, key))
   const data = { ...wanted, ...Object.fromEntries(gone.map(key => [key, null])) }
-  const body = { metadata: { resourceVersion: base.metadata.resourceVersion ?? '' }, spec: { data } }
+  const body = { metadata: { resourceVersion: base.metadata.resourceVersion ?? '', ...uidOf(base) }, spec: { data } }
   await server.patch(kind, ref, { type: 'merge', body }, { fieldManager: 'console' })
 }

@@ -30,7 +30,8 @@ export function followExpiry(callback: Listener): () => void {
 /** Sends the session cookie, which the page itself cannot read. */
 const send: Fetch = async (url, init) => {
   const headers = { ...(init.headers as { [name: string]: string }), 'Platform-User': encodeURIComponent(boundUser()) }
-  const response = await fetch(url, { ...init, headers, credentials: 'same-origin' })
+  // Responses can contain values of secrets, which must not reach the cache of the browser.
+  const response = await fetch(url, { ...init, headers, credentials: 'same-origin', cache: 'no-store' })
   if (response.status === 401) for (const callback of onExpired) callback()
   return response
 }

@@ -5,7 +5,7 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { yaml } from '@codemirror/lang-yaml'
 import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language'
 import { type Diagnostic, linter, lintGutter } from '@codemirror/lint'
-import { Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
+import { Annotation, Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
 import {
   drawSelection,
   EditorView,
@@ -71,6 +71,18 @@ class LineNote extends GutterMarker {
   }
 }
 
+/** Marks a text that came from `value`. It is not an edit of the user. */
+const isGiven = Annotation.define<true>()
+
+/** A browser that replaces a selection keeps its colour as an inline style, which the content security policy reports. */
+const replaceSelection = EditorView.domEventHandlers({
+  beforeinput(event, { state, dispatch }) {
+    if (event.inputType !== 'insertText' || event.data === null || state.readOnly || state.selection.main.empty) return
+    event.preventDefault()
+    dispatch(state.update(state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true }))
+  },
+})
+
 /** For other notes of the same text. */
 const notesChanged = StateEffect.define()
 
@@ -126,6 +138,7 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
           drawSelection(),
           indentOnInput(),
           bracketMatching(),
+          replaceSelection,
           keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
           new Compartment().of(language),
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
@@ -136,7 +149,7 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
           ...(notes ? [notesGutter(text => latest.current.notes?.(text) ?? new Map())] : []),
           ...(complete ? [autocompletion({ override: [complete] })] : []),
           EditorView.updateListener.of(update => {
-            if (!update.docChanged) return
+            if (!update.docChanged || update.transactions.some(one => one.annotation(isGiven))) return
             const text = update.state.doc.toString()
             reported.current.push(text)
             latest.current.onChange?.(text)
@@ -153,7 +166,8 @@ export function CodeEditor({ label, value, onChange, problems, complete, languag
     const at = reported.current.indexOf(value)
     reported.current = at === -1 ? [value] : reported.current.slice(at)
     if (at !== -1) return
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } })
+    const changes = { from: 0, to: editor.state.doc.length, insert: value }
+    editor.dispatch({ changes, annotations: isGiven.of(true) })
   }, [value])
   // biome-ignore lint/correctness/useExhaustiveDependencies: the editor reads the latest notes
   useEffect(() => view.current?.dispatch({ effects: notesChanged.of(null) }), [notes])

@@ -36,7 +36,7 @@ export async function save(server: Server, read: Server['get'], edit: Edit): Pro
   let version = base.metadata.resourceVersion
   for (let attempt = 0; ; attempt++) {
     try {
-      const body = withVersion(change as JsonObject, version)
+      const body = withVersion(change as JsonObject, version, base.metadata.uid)
       const { object } = await server.patch(
         kind,
         ref,
@@ -55,7 +55,11 @@ export async function save(server: Server, read: Server['get'], edit: Edit): Pro
   }
 }
 
-function withVersion(change: JsonObject, resourceVersion: string | undefined): Json {
+/** The server refuses a patch with another uid, so it never reaches an object that was created again. */
+function withVersion(change: JsonObject, resourceVersion: string | undefined, uid: string | undefined): Json {
   const metadata = (change['metadata'] ?? {}) as JsonObject
-  return { ...change, metadata: { ...metadata, ...(resourceVersion ? { resourceVersion } : {}) } }
+  return {
+    ...change,
+    metadata: { ...metadata, ...(resourceVersion ? { resourceVersion } : {}), ...(uid ? { uid } : {}) },
+  }
 }

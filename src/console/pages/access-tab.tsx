@@ -5,11 +5,12 @@ import { Link } from '@tanstack/react-router'
 import { attributesOf, explain } from '../data/permission.ts'
 import { accessText } from '../text/access.tsx'
 import { text } from '../text/common.ts'
-import { Card, ErrorState, Loading, Stack } from '../ui/parts.tsx'
+import { Card, ErrorState, Facts, Loading, problemOf, Stack } from '../ui/parts.tsx'
 import type { TabProps } from './tab.ts'
-import style from './value.module.css'
+import { factsOf } from './who.ts'
 
 const verbs = ['get', 'update', 'delete'] as const
+const isForbidden = (error: Error) => problemOf(error).code === 403
 
 export function AccessTab({ kind, at }: TabProps) {
   return (
@@ -32,14 +33,8 @@ function WhoCan({ verb, kind, at }: Pick<TabProps, 'kind' | 'at'> & { verb: (typ
   return (
     <Card title={accessText.questions[verb]}>
       {isPending && <Loading />}
-      {error && <ErrorState error={error} />}
-      {data && (
-        <ul className={style.list}>
-          {(data.status.who ?? []).map(who => (
-            <li key={who}>{who}</li>
-          ))}
-        </ul>
-      )}
+      {error && (isForbidden(error) ? <p>{accessText.isHidden}</p> : <ErrorState error={error} />)}
+      {data && <Facts of={factsOf(data.status.who)} />}
       <Link to="/access/why" search={{ ...attributes }}>
         {text.explain}
       </Link>

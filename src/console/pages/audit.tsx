@@ -31,7 +31,7 @@ export function AuditPage() {
   const events = [...added, ...(data?.pages.flatMap(page => page.events) ?? [])]
   return (
     <Page title={auditText.title} sub={auditText.about}>
-      <Search key={JSON.stringify(query)} query={query} />
+      <Search key={JSON.stringify(query)} query={query} withReads={withReads} />
       <div className={style.bar}>
         <label>
           <input type="checkbox" checked={isLive} onChange={event => setLive(event.currentTarget.checked)} />{' '}
@@ -82,21 +82,23 @@ const withTimes = (query: AuditQuery, convert: (time: string) => string): AuditQ
   to: convert(query.to ?? ''),
 })
 
-function Search({ query }: { query: AuditQuery }) {
+function Search({ query, withReads }: { query: AuditQuery; withReads: boolean }) {
+  const reads = withReads ? { reads: 'true' } : {}
   const navigate = useNavigate()
   const [form, setForm] = useState<AuditQuery>(withTimes(query, localField))
   const wanted = () => pick(withTimes(form, fromLocalField))
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    void navigate({ to: '/audit', search: wanted() })
+    void navigate({ to: '/audit', search: { ...wanted(), ...reads } })
   }
   const yesterday = () => {
     const start = new Date()
     start.setDate(start.getDate() - 1)
     start.setHours(0, 0, 0, 0)
     const end = new Date(start)
-    end.setHours(23, 59, 59)
-    void navigate({ to: '/audit', search: { ...wanted(), from: start.toISOString(), to: end.toISOString() } })
+    end.setHours(23, 59, 59, 999)
+    const times = { from: start.toISOString(), to: end.toISOString() }
+    void navigate({ to: '/audit', search: { ...wanted(), ...times, ...reads } })
   }
   return (
     <form onSubmit={submit}>

@@ -7,7 +7,7 @@ import type { Kind } from '../../api/kind.ts'
 import { isObject, type JsonObject, type Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
 import { createCommand } from '../data/commands.ts'
-import { dropDraft, useDraft } from '../data/drafts.ts'
+import { draftName, useDraft } from '../data/drafts.ts'
 import { objectPath, oneOf } from '../data/places.ts'
 import { server, serverUrl } from '../data/server.ts'
 import { CodeEditor } from '../editor/code-editor.tsx'
@@ -40,16 +40,22 @@ export function CreatePage({ kind }: { kind: Kind }) {
   const { as } = useSearch({ strict: false }) as { readonly as?: string }
   const hasForm = kind.spec !== undefined
   const isYaml = as === 'yaml' || !hasForm
-  const name = `${user} create ${kind.id}`
-  const [typed, setTyped] = useDraft(name, () => toYaml(hasForm ? emptyObject(kind) : kind.sample))
+  const [draft, setDraft] = useDraft<string>(draftName(user, 'create', kind.id))
+  const typed = draft ?? toYaml(hasForm ? emptyObject(kind) : kind.sample)
   const [problem, setProblem] = useState('')
   const [causes, setCauses] = useState<ReadonlyMap<string, string>>(new Map())
   const [isChecked, setChecked] = useState(false)
   const [created, setCreated] = useState<Resource>()
   const parsed = fromYaml(typed)
   const change = (next: string) => {
-    setTyped(next)
+    setDraft(next)
     setChecked(false)
+  }
+  const discard = () => {
+    setDraft(undefined)
+    setChecked(false)
+    setProblem('')
+    setCauses(new Map())
   }
   const open = ({ metadata: { name: made = '', namespace = '' } }: Resource) =>
     navigate({ to: objectPath(kind, { name: made, namespace }) })
@@ -61,7 +67,7 @@ export function CreatePage({ kind }: { kind: Kind }) {
     try {
       const { object } = await server.create(kind, metadata?.namespace ?? '', parsed.object, { dryRun, fieldManager })
       if (dryRun) return setChecked(true)
-      await dropDraft(name).catch(() => {})
+      setDraft(undefined)
       if (secretOf(object)) return setCreated(object)
       await open(object)
     } catch (error) {
@@ -99,11 +105,12 @@ export function CreatePage({ kind }: { kind: Kind }) {
         )}
         {isChecked && <Note>{editorText.wouldCreate}</Note>}
         <DialogButtons>
-          <Button onPress={() => void send(true)}>{text.check}</Button>
+          {draft !== undefined && <Button onPress={discard}>{text.discard}</Button>}
+          <Button onPress={() => send(true)}>{text.check}</Button>
           <ActionButton
             look="primary"
             action={{ verb: 'create', kind, ...(kind.namespaced ? { namespace: namespaceIn(parsed) } : {}) }}
-            onPress={() => void send(false)}
+            onPress={() => send(false)}
           >
             {text.create(oneOf(kind))}
           </ActionButton>

@@ -25,7 +25,7 @@ export function DisableButton({ kind, at, object }: TabProps) {
   }
   return (
     <>
-      <ActionButton action={{ verb: 'patch', kind, ...at }} onPress={() => void toggle()}>
+      <ActionButton action={{ verb: 'patch', kind, ...at }} onPress={() => toggle()}>
         {disabled ? text.enable : text.disable}
       </ActionButton>
       <Modal title={text.failed} isOpen={problem !== ''} onClose={() => setProblem('')}>

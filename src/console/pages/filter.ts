@@ -35,14 +35,29 @@ export function filterRows(rows: readonly Row[], words: readonly string[]): read
   })
 }
 
+const unitSeconds: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, y: 31_536_000 }
+
+/** "2d3h", as kubectl shows times, in seconds; undefined: it is something else. */
+function secondsIn(value: string): number | undefined {
+  const parts = [...value.matchAll(/(\d+)([smhdy])/g)]
+  if (value === '' || parts.map(([part]) => part).join('') !== value) return undefined
+  return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (unitSeconds[unit] ?? 0), 0)
+}
+
 const collator = new Intl.Collator(undefined, { numeric: true })
 
 export function sortRows(rows: readonly Row[], column: string, isDescending: boolean): readonly Row[] {
-  const sortValue = (row: Row) => (column === 'Name' ? row.name : column === 'Age' ? row.created : row.cells[column])
+  const sortValue = (row: Row) =>
+    column === 'Name' ? row.name : column === 'Namespace' ? row.namespace : row.cells[column]
   const compare = (one: Row, other: Row): number => {
+    // The younger object has the smaller age.
+    if (column === 'Age') return collator.compare(other.created, one.created)
     const [a, b] = [sortValue(one), sortValue(other)]
     if (typeof a === 'number' && typeof b === 'number') return a - b
-    return collator.compare(String(a ?? ''), String(b ?? ''))
+    const [text, otherText] = [String(a ?? ''), String(b ?? '')]
+    const [since, otherSince] = [secondsIn(text), secondsIn(otherText)]
+    if (since !== undefined && otherSince !== undefined) return since - otherSince
+    return collator.compare(text, otherText)
   }
   const sorted = rows.toSorted(compare)
   return isDescending ? sorted.reverse() : sorted

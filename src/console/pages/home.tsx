@@ -36,14 +36,26 @@ export function HomePage() {
   )
 }
 
+type FirstPage = { readonly items: readonly Resource[]; readonly isCut: boolean }
+
 /** The first page of a kind. Secrets come without their data. */
-async function firstPage(plural: string): Promise<readonly Resource[]> {
+async function firstPage(plural: string): Promise<FirstPage> {
   const kind = shownKinds.find(one => one.plural === plural)
-  if (!kind) return []
-  const { items } = await getJson<{ readonly items: readonly Resource[] }>(
-    `${pathOf(kind, {})}?limit=${pageSize}&omitData=true`,
-  )
-  return items
+  if (!kind) return { items: [], isCut: false }
+  const { items, metadata } = await getJson<{
+    readonly items: readonly Resource[]
+    readonly metadata: { readonly continue?: string }
+  }>(`${pathOf(kind, {})}?limit=${pageSize}&omitData=true`)
+  return { items, isCut: Boolean(metadata.continue) }
+}
+
+/** Of several kinds. A kind that the caller may not list does not hide the others. */
+async function firstPages(plurals: readonly string[]): Promise<FirstPage> {
+  const read = await Promise.allSettled(plurals.map(firstPage))
+  const pages = read.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+  const [failed] = read.flatMap(one => (one.status === 'rejected' ? [one.reason as unknown] : []))
+  if (pages.length === 0) throw failed
+  return { items: pages.flatMap(({ items }) => items), isCut: pages.some(({ isCut }) => isCut) }
 }
 
 type SectionProps = {
@@ -52,33 +64,34 @@ type SectionProps = {
   readonly isPending: boolean
   readonly nothing: string
   readonly rows: readonly ReactNode[]
+  /** Whether there are objects that were not read. */
+  readonly isCut?: boolean
+  readonly more?: ReactNode
 }
 
-function Section({ title, error, isPending, nothing, rows }: SectionProps) {
+function Section({ title, error, isPending, nothing, rows, isCut = false, more }: SectionProps) {
   const isForbidden = error instanceof ApiError && (error.code === 403 || error.code === 404 || error.code === 503)
   return (
     <Card title={title}>
       {isPending && <p className={style.quiet}>…</p>}
       {error !== null && <p className={style.quiet}>{isForbidden ? error.message : homeText.notLoaded}</p>}
-      {!isPending && error === null && rows.length === 0 && <p className={style.quiet}>{nothing}</p>}
-      <ul className={style.list}>{rows}</ul>
+      {!isPending && error === null && rows.length === 0 && !isCut && <p className={style.quiet}>{nothing}</p>}
+      {rows.length > 0 && <ul className={style.list}>{rows}</ul>}
+      {isCut && <p className={style.quiet}>{homeText.onlyFirst(pageSize)}</p>}
+      {more}
     </Card>
   )
 }
 
 function ExpiringKeys() {
-  const {
-    data = [],
-    error,
-    isPending,
-  } = useQuery({
+  const { data, error, isPending } = useQuery({
     queryKey: ['home', 'keys'],
     queryFn: () => firstPage('ownedaccesskeys'),
     refetchInterval: 60_000,
   })
   const kind = kindNamed('OwnedAccessKey')
   const now = Date.now()
-  const rows = data
+  const rows = (data?.items ?? [])
     .filter(({ spec }) => spec?.['type'] !== 'Login')
     .map(key => ({ key, expiry: expiryOf(key) }))
     .filter(({ expiry }) => expiry < now + soon)
@@ -92,22 +105,27 @@ function ExpiringKeys() {
         </Pill>
       </li>
     ))
-  return <Section title={homeText.keys} error={error} isPending={isPending} rows={rows} nothing={homeText.noKeys} />
+  return (
+    <Section
+      title={homeText.keys}
+      error={error}
+      isPending={isPending}
+      rows={rows}
+      isCut={data?.isCut ?? false}
+      nothing={homeText.noKeys}
+    />
+  )
 }
 
 const watched = ['teams', 'sharedsecrets', 'projectsecrets', 'clusters']
 
 function FailedConditions() {
-  const {
-    data = [],
-    error,
-    isPending,
-  } = useQuery({
+  const { data, error, isPending } = useQuery({
     queryKey: ['home', 'conditions'],
-    queryFn: async () => (await Promise.all(watched.map(firstPage))).flat(),
+    queryFn: () => firstPages(watched),
     refetchInterval: 60_000,
   })
-  const rows = data
+  const rows = (data?.items ?? [])
     .flatMap(object => {
       const failed = conditionsOf(object).filter(({ status }) => status === 'False')
       // Ready repeats the condition that failed.
@@ -134,6 +152,7 @@ function FailedConditions() {
       error={error}
       isPending={isPending}
       rows={rows}
+      isCut={data?.isCut ?? false}
       nothing={homeText.noConditions}
     />
   )
@@ -149,12 +168,13 @@ type AuditList = {
   }[]
 }
 
+/** Without lists: pages of the console list what a user may not see, and nobody asked for it. */
 function Denials() {
   const { data, error, isPending } = useQuery({
     queryKey: ['home', 'denials'],
     queryFn: () =>
       getJson<AuditList>(
-        `/apis/management.platform.sh/v1/auditevents?limit=${maxShown}&fieldSelector=${encodeURIComponent('code=403')}`,
+        `/apis/management.platform.sh/v1/auditevents?limit=${maxShown}&fieldSelector=${encodeURIComponent('code=403,verb!=list,verb!=watch')}`,
       ),
     refetchInterval: 60_000,
   })
@@ -173,6 +193,19 @@ function Denials() {
     </li>
   ))
   return (
-    <Section title={homeText.denials} error={error} isPending={isPending} rows={rows} nothing={homeText.noDenials} />
+    <Section
+      title={homeText.denials}
+      error={error}
+      isPending={isPending}
+      rows={rows}
+      nothing={homeText.noDenials}
+      more={
+        <p>
+          <Link to="/audit" search={{ code: '403', reads: 'true' }}>
+            {homeText.allDenials}
+          </Link>
+        </p>
+      }
+    />
   )
 }

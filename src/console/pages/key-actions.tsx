@@ -52,22 +52,28 @@ function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void })
   const [problem, setProblem] = useState('')
   const [needsForce, setNeedsForce] = useState(false)
   const [secret, setSecret] = useState('')
+  const [isRunning, setRunning] = useState(false)
   const [seconds, flag] = overlaps[overlap] ?? [0, '']
   const rotate = async () => {
+    setRunning(true)
+    setProblem('')
     try {
       const spec = { overlapSeconds: seconds, ...(needsForce ? { force: true } : {}) }
       const { object } = await server.act(kind, at, 'rotate', { kind: 'KeyRotation', spec })
       setSecret((object.spec as { readonly key?: string }).key ?? '')
       await client.invalidateQueries({ queryKey: objectKey(kind, at) })
     } catch (error) {
-      const isRunning =
+      const isOverlap =
         error instanceof ApiError && error.details?.causes?.some(({ reason }) => reason === overlapReason) === true
-      setNeedsForce(isRunning)
+      setNeedsForce(isOverlap)
       setProblem(problemOf(error).message)
+    } finally {
+      setRunning(false)
     }
   }
   return (
-    <Modal title={keyText.rotateNamed(at.name)} isOpen onClose={onClose}>
+    // A dialog that closes before the answer would lose the key.
+    <Modal title={keyText.rotateNamed(at.name)} isOpen {...(isRunning ? {} : { onClose })}>
       <p>{keyText.rotateAdvice}</p>
       <SelectField label={keyText.overlap} value={overlap} onChange={setOverlap} options={Object.keys(overlaps)} />
       {problem && (
@@ -78,8 +84,10 @@ function RotateDialog({ kind, at, onClose }: TabProps & { onClose: () => void })
       )}
       <Command>{rotateCommand(at.name, flag)}</Command>
       <DialogButtons>
-        <Button onPress={onClose}>{text.cancel}</Button>
-        <Button look={needsForce ? 'danger' : 'primary'} onPress={() => void rotate()}>
+        <Button isDisabled={isRunning} onPress={onClose}>
+          {text.cancel}
+        </Button>
+        <Button look={needsForce ? 'danger' : 'primary'} onPress={() => rotate()}>
           {needsForce ? keyText.force : keyText.rotate}
         </Button>
       </DialogButtons>

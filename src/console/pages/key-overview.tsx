@@ -94,7 +94,9 @@ const lifetimeOf = ({ ttl, ttlAfterLastActivity = false }: KeySpec): string => {
 /** The new secret first. The old one must be unused before its end. */
 function Rotation({ secrets: [fresh, old] }: { secrets: readonly Secret[] }) {
   if (!fresh || !old) return null
-  const isSwitched = fresh.lastActivity !== undefined && (old.lastActivity ?? '') <= fresh.lastActivity
+  // One client with the new key says nothing about the others: the old one must be unused since the rotation.
+  const isOldUsed = old.lastActivity !== undefined && old.lastActivity > (fresh.since ?? '')
+  const isSwitched = fresh.lastActivity !== undefined && !isOldUsed
   return (
     <Card title={keyText.rotation}>
       <Facts
@@ -104,7 +106,11 @@ function Rotation({ secrets: [fresh, old] }: { secrets: readonly Secret[] }) {
         ]}
       />
       <p>
-        {isSwitched ? <Pill tone="ok">{keyText.isSwitched}</Pill> : <Pill tone="warn">{keyText.isNotSwitched}</Pill>}
+        {isSwitched ? (
+          <Pill tone="ok">{keyText.isSwitched}</Pill>
+        ) : (
+          <Pill tone="warn">{isOldUsed ? keyText.isOldUsed(ago(old.lastActivity)) : keyText.isNotSwitched}</Pill>
+        )}
       </p>
     </Card>
   )

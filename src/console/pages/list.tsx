@@ -9,7 +9,7 @@ import { listPath, manyOf, objectPath, oneOf } from '../data/places.ts'
 import { type Row, type Rows, useRows } from '../data/rows.ts'
 import { text } from '../text/common.ts'
 import { ActionButton, Button } from '../ui/button.tsx'
-import { count } from '../ui/format.ts'
+import { count, duration } from '../ui/format.ts'
 import { Grid, type GridColumn } from '../ui/grid.tsx'
 import { Ago, Command, ErrorState, Loading, Note, Page, Pill, State } from '../ui/parts.tsx'
 import { filterRows, parseFilter, sortRows } from './filter.ts'
@@ -27,13 +27,15 @@ export function ListPage({ kind }: { kind: Kind }) {
   const { labelSelector } = useMemo(() => parseFilter(q), [q])
   const selection = { ...(ns ? { namespace: ns } : {}), ...(labelSelector ? { labelSelector } : {}) }
   const list = useRows(kind, selection)
-  const isDescending = sorting.startsWith('-')
-  const column = sorting.replace(/^-/, '') || 'Name'
+  // Beyond the rows that were read, the order is that of the server: by namespace and name.
+  const isSorted = sorting !== '' && list.beyond === 0
+  const isDescending = isSorted && sorting.startsWith('-')
+  const column = isSorted ? sorting.replace(/^-/, '') : kind.namespaced ? 'Namespace' : 'Name'
   const wanted = useDeferredValue(words)
   const shown = useMemo(() => {
     const matching = filterRows(list.rows, wanted)
-    return sorting && list.beyond === 0 ? sortRows(matching, column, isDescending) : matching
-  }, [list.rows, list.beyond, wanted, sorting, column, isDescending])
+    return isSorted ? sortRows(matching, column, isDescending) : matching
+  }, [list.rows, wanted, isSorted, column, isDescending])
   const columns = useMemo(() => columnsOf(kind), [kind])
   const pathOf = useCallback((row: Row) => objectPath(kind, row), [kind])
   const onSort = (name: string) => set({ sort: name === column && !isDescending ? `-${name}` : name })
@@ -171,19 +173,25 @@ function columnsOf(kind: Kind): readonly GridColumn<Row>[] {
     {
       name: 'Age',
       label: text.columns.age,
-      width: 'minmax(90px, 0.6fr)',
+      width: 'minmax(110px, 0.6fr)',
       cell: row => <Ago at={row.created} />,
     },
   ]
 }
 
 function Cell({ name, type, value }: { name: string; type: string; value: Json }) {
-  if (value === null || value === '' || value === '<none>') return <span aria-hidden>–</span>
+  if (value === null || value === '' || value === '<none>' || value === '<unknown>') return <span aria-hidden>–</span>
   if (type === 'boolean' || typeof value === 'boolean')
     return value === true || value === 'true' ? (
       <Pill tone="warn">{labelOf(name).toLowerCase()}</Pill>
     ) : (
       <span aria-hidden>–</span>
     )
+  if (secondsColumns.has(name)) return <>{duration(Number(value))}</>
+  if (typeof value === 'string' && isTime.test(value)) return <Ago at={value} />
   return <>{String(value)}</>
 }
+
+/** Columns with seconds. */
+const secondsColumns = new Set(['Ttl'])
+const isTime = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/

@@ -1,12 +1,13 @@
-// A three-way merge: your text beside the newest version, with the base of both.
+// A three-way merge: the newest version, and your change on top of it. Changes of others to other fields are on both sides.
 
 import { yaml } from '@codemirror/lang-yaml'
 import { MergeView } from '@codemirror/merge'
 import { EditorView } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
-import type { JsonObject, Resource } from '../../api/object.ts'
+import { applyMergePatch } from '../../api/merge-patch.ts'
+import type { JsonObject } from '../../api/object.ts'
 import { editorTheme } from '../editor/code-editor.tsx'
-import { changedPaths, editable, type Path, pathText } from '../editor/difference.ts'
+import { changedPaths, mergePatch, type Path, pathText } from '../editor/difference.ts'
 import { toYaml } from '../editor/yaml.ts'
 import { text } from '../text/common.ts'
 import { editorText } from '../text/editor.tsx'
@@ -15,9 +16,9 @@ import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { Note } from '../ui/parts.tsx'
 
 type MergeDialogProps = {
-  readonly base: Resource
-  readonly theirs: Resource
-  readonly mine: string
+  readonly base: JsonObject
+  readonly theirs: JsonObject
+  readonly mine: JsonObject
   readonly paths: readonly Path[]
   readonly onResolved: (text: string) => void
   readonly onCancel: () => void
@@ -26,8 +27,9 @@ type MergeDialogProps = {
 export function MergeDialog({ base, theirs, mine, paths, onResolved, onCancel }: MergeDialogProps) {
   const place = useRef<HTMLDivElement>(null)
   const view = useRef<MergeView>(undefined)
-  const theirText = toYaml(editable(theirs as unknown as JsonObject))
-  const theirChanges = changedPaths(editable(base as unknown as JsonObject), editable(theirs as unknown as JsonObject))
+  const theirText = toYaml(theirs)
+  const myText = toYaml(applyMergePatch(theirs, mergePatch(base, mine) ?? {}))
+  const theirChanges = changedPaths(base, theirs)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the view is made once
   useEffect(() => {
     if (!place.current) return
@@ -40,7 +42,7 @@ export function MergeDialog({ base, theirs, mine, paths, onResolved, onCancel }:
     const merge = new MergeView({
       parent: place.current,
       a: { doc: theirText, extensions: side(editorText.newest, true) },
-      b: { doc: mine, extensions: side(editorText.yourText, false) },
+      b: { doc: myText, extensions: side(editorText.yourText, false) },
       revertControls: 'a-to-b',
       highlightChanges: true,
     })
@@ -57,7 +59,7 @@ export function MergeDialog({ base, theirs, mine, paths, onResolved, onCancel }:
       <DialogButtons>
         <Button onPress={onCancel}>{text.cancel}</Button>
         <Button onPress={() => onResolved(theirText)}>{editorText.takeTheirs}</Button>
-        <Button look="primary" onPress={() => onResolved(view.current?.b.state.doc.toString() ?? mine)}>
+        <Button look="primary" onPress={() => onResolved(view.current?.b.state.doc.toString() ?? myText)}>
           {editorText.useRight}
         </Button>
       </DialogButtons>

@@ -1,11 +1,12 @@
 // The page of one object of any kind: overview, the tabs of its kind, access and YAML.
 
-import { useNavigate } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { Link, lazyRouteComponent, useNavigate } from '@tanstack/react-router'
+import { Suspense, useState } from 'react'
 import type { Kind } from '../../api/kind.ts'
 import type { Json, Ref, Resource } from '../../api/object.ts'
 import { deleteCommand, getCommand } from '../data/commands.ts'
 import { useObject } from '../data/object.ts'
+import { attributesOf } from '../data/permission.ts'
 import { listPath, objectPath, oneOf } from '../data/places.ts'
 import { server } from '../data/server.ts'
 import { text } from '../text/common.ts'
@@ -19,11 +20,10 @@ import { MetadataCard } from './object-cards.tsx'
 import type { ObjectTab, TabProps } from './tab.ts'
 import { Value } from './value.tsx'
 
-const lazily = (load: () => Promise<{ default: (props: TabProps) => ReactNode }>) => lazy(load)
-
-const YamlTab = lazily(async () => ({ default: (await import('./yaml-tab.tsx')).YamlTab }))
-const EventsTab = lazily(async () => ({ default: (await import('./events-tab.tsx')).EventsTab }))
-const AccessTab = lazily(async () => ({ default: (await import('./access-tab.tsx')).AccessTab }))
+/** After an upgrade of the server, the file of a tab has another name. Then the page loads again, once. */
+const YamlTab = lazyRouteComponent(() => import('./yaml-tab.tsx'), 'YamlTab')
+const EventsTab = lazyRouteComponent(() => import('./events-tab.tsx'), 'EventsTab')
+const AccessTab = lazyRouteComponent(() => import('./access-tab.tsx'), 'AccessTab')
 
 type ObjectPageProps = { readonly kind: Kind; readonly namespace: string; readonly name: string; readonly tab: string }
 
@@ -40,16 +40,26 @@ export function ObjectPage({ kind, namespace, name, tab }: ObjectPageProps) {
   ]
   const current = tabs.find(one => one.name === tab) ?? tabs[0]
   if (isLoading) return <Loading />
-  if (!object) return <ErrorState error={error} isPage />
+  if (!object)
+    return (
+      <ErrorState error={error} isPage>
+        {problemOf(error).code === 403 ? (
+          <Link to="/access/why" search={{ ...attributesOf({ verb: 'get', kind, ...at }) }}>
+            {text.explain}
+          </Link>
+        ) : (
+          <Link to="/audit" search={{ resource: kind.plural, name, ...(namespace ? { namespace } : {}) }}>
+            {text.whatHappened}
+          </Link>
+        )}
+      </ErrorState>
+    )
   const { displayName } = (object.spec ?? {}) as { readonly displayName?: string }
   const props = { kind, at, object }
   return (
     <Page
-      title={
-        <>
-          {displayName || name} {readyPill(object)}
-        </>
-      }
+      title={displayName || name}
+      state={readyPill(object)}
       sub={<code>{kind.namespaced ? `${namespace}/${name}` : name}</code>}
       actions={
         <>
@@ -118,6 +128,11 @@ function DeleteButton({ kind, at, object }: { kind: Kind; at: Ref; object: Resou
   const [typed, setTyped] = useState('')
   const [problem, setProblem] = useState('')
   const navigate = useNavigate()
+  const open = () => {
+    setTyped('')
+    setProblem('')
+    setOpen(true)
+  }
   const remove = async () => {
     try {
       const { uid } = object.metadata
@@ -129,7 +144,7 @@ function DeleteButton({ kind, at, object }: { kind: Kind; at: Ref; object: Resou
   }
   return (
     <>
-      <ActionButton look="danger" action={{ verb: 'delete', kind, ...at }} onPress={() => setOpen(true)}>
+      <ActionButton look="danger" action={{ verb: 'delete', kind, ...at }} onPress={open}>
         {text.delete}
       </ActionButton>
       <Modal title={text.deleteQuestion(oneOf(kind), at.name)} isOpen={isOpen} onClose={() => setOpen(false)}>
@@ -141,7 +156,7 @@ function DeleteButton({ kind, at, object }: { kind: Kind; at: Ref; object: Resou
         </Stack>
         <DialogButtons>
           <Button onPress={() => setOpen(false)}>{text.cancel}</Button>
-          <Button look="danger" isDisabled={typed !== at.name} onPress={() => void remove()}>
+          <Button look="danger" isDisabled={typed !== at.name} onPress={() => remove()}>
             {text.delete}
           </Button>
         </DialogButtons>

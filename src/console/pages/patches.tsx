@@ -1,8 +1,11 @@
 // The patch playground: object, patches, result, trace, round trip, and a run to a fixpoint.
 
-import { useState } from 'react'
+import { useLocation } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
 import type { JsonObject } from '../../api/object.ts'
+import { useSession } from '../app/session.tsx'
 import { patchCommand } from '../data/commands.ts'
+import { draftName, useDraft } from '../data/drafts.ts'
 import { type Preview, type PreviewInput, preview, type Trace } from '../data/patch-preview.ts'
 import { CodeEditor } from '../editor/code-editor.tsx'
 import { fromYaml, toYaml } from '../editor/yaml.ts'
@@ -37,9 +40,9 @@ const directions = ['toHost', 'toVirtual'] as const
 type Shared = { readonly object: string; readonly patches: string; readonly direction: PreviewInput['direction'] }
 
 /** The input is in the fragment, which browsers do not send to the server. */
-function readFragment(): Shared | undefined {
+function readFragment(fragment: string): Shared | undefined {
   try {
-    const text = new TextDecoder().decode(Uint8Array.fromBase64(location.hash.slice(1), { alphabet: 'base64url' }))
+    const text = new TextDecoder().decode(Uint8Array.fromBase64(fragment, { alphabet: 'base64url' }))
     const { object, patches, direction } = JSON.parse(text) as Partial<Shared>
     if (typeof object !== 'string' || typeof patches !== 'string') return undefined
     return { object, patches, direction: direction === 'toVirtual' ? 'toVirtual' : 'toHost' }
@@ -52,15 +55,28 @@ const fragmentOf = (shared: Shared) =>
   new TextEncoder().encode(JSON.stringify(shared)).toBase64({ alphabet: 'base64url', omitPadding: true })
 
 export function PatchesPage() {
-  const [shared] = useState(readFragment)
-  const [input, setInput] = useState<Shared>(
-    shared ?? { object: firstObject, patches: firstPatches, direction: 'toHost' },
+  const { hash } = useLocation()
+  const shared = useMemo(() => readFragment(hash), [hash])
+  return <Playground key={hash} shared={shared} fragment={shared ? hash : ''} />
+}
+
+/** An edit of a shared input is a draft of its own. */
+function Playground({ shared, fragment }: { shared: Shared | undefined; fragment: string }) {
+  const { user } = useSession()
+  const [stored, setStored] = useDraft<Shared & { readonly fragment: string }>(
+    draftName(user, 'patches', shared ? 'shared' : ''),
   )
+  // The name of a draft is not encrypted, so the input of a link is inside.
+  const draft = stored?.fragment === fragment ? stored : undefined
+  const setInput = (next: Shared | undefined) => setStored(next && { ...next, fragment })
+  const input = draft ?? shared ?? { object: firstObject, patches: firstPatches, direction: 'toHost' as const }
   const [result, setResult] = useState<Preview>()
   const [problem, setProblem] = useState('')
   const [isRunning, setRunning] = useState(false)
   const run = async () => {
     setProblem('')
+    // The result of another input would look like one of this input.
+    setResult(undefined)
     const object = fromYaml(input.object)
     const patches = fromYaml(input.patches)
     if ('problem' in object) return setProblem(patchText.objectProblem(object.problem))
@@ -86,10 +102,15 @@ export function PatchesPage() {
           options={directions}
           onChange={direction => setInput({ ...input, direction: direction as Shared['direction'] })}
         />
-        <Button look="primary" isDisabled={isRunning} onPress={() => void run()}>
+        <Button look="primary" isDisabled={isRunning} onPress={() => run()}>
           {isRunning ? patchText.running : patchText.run}
         </Button>
         <CopyButton value={link} label={patchText.copyLink} />
+        {draft && (
+          <Button look="quiet" onPress={() => setInput(undefined)}>
+            {text.discard}
+          </Button>
+        )}
       </div>
       {problem && (
         <Note tone="bad">

@@ -1,7 +1,9 @@
 // A form for any object, made from the schema of its kind. A new kind needs no form of its own.
 
+import { useState } from 'react'
 import { isObject, type Json, type JsonObject } from '../../api/object.ts'
 import type { Schema } from '../../api/schema.ts'
+import { isEqual } from '../editor/difference.ts'
 import { text } from '../text/common.ts'
 import { editorText } from '../text/editor.tsx'
 import { Button } from '../ui/button.tsx'
@@ -161,10 +163,19 @@ function ListField({ name, schema, value, problems, path, onChange }: FieldProps
   )
 }
 
+type Entry = readonly [key: string, value: Json]
+
+/** While somebody types "username", its key is "user" for a moment. A key that exists must not lose its value then. */
 function MapField({ name, schema, value, onChange }: FieldProps) {
-  const entries = Object.entries(isObject(value) ? value : {})
-  const set = (index: number, key: string, value: string) =>
-    onChange(Object.fromEntries(entries.map((entry, at) => (at === index ? [key, value] : entry))))
+  const [typed, setTyped] = useState<readonly Entry[]>([])
+  const given = isObject(value) ? value : {}
+  const entries = isEqual(Object.fromEntries(typed), given) ? typed : Object.entries(given)
+  const setAll = (next: readonly Entry[]) => {
+    setTyped(next)
+    onChange(Object.fromEntries(next))
+  }
+  const set = (index: number, key: string, value: string) => setAll(entries.toSpliced(index, 1, [key, value]))
+  const isTwice = (index: number) => entries.some(([key], at) => at < index && key === entries[index]?.[0])
   return (
     <fieldset className={style.group}>
       <legend>{labelOf(name)}</legend>
@@ -172,19 +183,21 @@ function MapField({ name, schema, value, onChange }: FieldProps) {
       {entries.map(([key, one], index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the key of an entry changes while somebody types it
         <div key={index} className={style.row}>
-          <TextField label={editorText.key} value={key} onChange={next => set(index, next, String(one))} isMono />
+          <TextField
+            label={editorText.key}
+            value={key}
+            onChange={next => set(index, next, String(one))}
+            problem={isTwice(index) ? editorText.keyExists : ''}
+            isMono
+          />
           <TextField label={editorText.value} value={String(one)} onChange={next => set(index, key, next)} isMono />
-          <Button
-            look="quiet"
-            aria-label={text.removeNamed(key)}
-            onPress={() => onChange(Object.fromEntries(entries.filter((_, at) => at !== index)))}
-          >
+          <Button look="quiet" aria-label={text.removeNamed(key)} onPress={() => setAll(entries.toSpliced(index, 1))}>
             {text.remove}
           </Button>
         </div>
       ))}
       <div>
-        <Button onPress={() => onChange({ ...Object.fromEntries(entries), '': '' })}>{text.add}</Button>
+        <Button onPress={() => setAll([...entries, ['', '']])}>{text.add}</Button>
       </div>
     </fieldset>
   )

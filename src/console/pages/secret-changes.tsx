@@ -29,7 +29,11 @@ export function Changes({ draft: { base, change }, current }: { draft: Draft; cu
           </div>
         ))}
       </div>
-      {versionOf(base) !== versionOf(current) && <Note tone="warn">{secretText.changedMeanwhile}</Note>}
+      {base.metadata.uid !== current.metadata.uid ? (
+        <Note tone="warn">{secretText.createdAgain}</Note>
+      ) : (
+        versionOf(base) !== versionOf(current) && <Note tone="warn">{secretText.changedMeanwhile}</Note>
+      )}
     </Card>
   )
 }

@@ -1,12 +1,12 @@
 // The data of a secret: masked values, revealed one by one, edited as a draft, compared before saving.
 
 import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { applyMergePatch } from '../../api/merge-patch.ts'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
-import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
-import { objectKey } from '../data/object.ts'
+import { draftName, useDraft } from '../data/drafts.ts'
+import { objectKey, readMasked } from '../data/object.ts'
 import { type DataChange, type DataSaved, keyNames, saveData, versionOf } from '../data/secrets.ts'
 import { affectedManagers, type Manager, managersOf } from '../editor/owners.ts'
 import { fieldManager } from '../editor/save.ts'
@@ -28,35 +28,28 @@ import type { TabProps } from './tab.ts'
 export function SecretData({ kind, at, object }: TabProps) {
   const { user } = useSession()
   const client = useQueryClient()
-  const name = `${user} data ${kind.id} ${at.namespace}/${at.name}`
-  const [draft, setDraft] = useState<Draft>()
+  const [draft, setDraft, latest] = useDraft<Draft>(draftName(user, 'data', kind.id, at.namespace, at.name))
   const [problem, setProblem] = useState('')
   const [conflict, setConflict] = useState<Extract<DataSaved, { readonly result: 'conflict' }>>()
-  useEffect(() => {
-    let isOpen = true
-    void loadDraft<Draft>(name)
-      .then(found => isOpen && found && setDraft(found))
-      .catch(() => {})
-    return () => {
-      isOpen = false
-    }
-  }, [name])
   const keep = (next: Draft | undefined) => {
     setDraft(next)
     setProblem('')
-    void (next ? saveDraft(name, next) : dropDraft(name)).catch(() => {})
   }
   const set = (key: string, value: string | null | undefined) => {
-    const { [key]: _, ...others } = draft?.change ?? {}
+    // The edit of a key begins when its value is read. Edits of other keys may come before.
+    const { base = object, change: before = {} } = latest.current ?? {}
+    const { [key]: _, ...others } = before
     const change = value === undefined ? others : { ...others, [key]: value }
-    keep(Object.keys(change).length ? { base: draft?.base ?? object, change } : undefined)
+    keep(Object.keys(change).length ? { base, change } : undefined)
   }
   const send = async (base: Resource, change: DataChange) => {
     try {
       const saved = await saveData(kind, at, base, change)
       if (saved.result === 'conflict') return setConflict(saved)
-      keep(undefined)
       await client.invalidateQueries({ queryKey: objectKey(kind, at) })
+      // What was typed during the save is a new edit.
+      const typed = Object.entries(latest.current?.change ?? {}).filter(([key, value]) => change[key] !== value)
+      keep(typed.length ? { base: (await readMasked(kind, at)).object, change: Object.fromEntries(typed) } : undefined)
     } catch (error) {
       setProblem(problemOf(error).message)
     }
@@ -94,7 +87,7 @@ export function SecretData({ kind, at, object }: TabProps) {
           <tbody>
             {keys.map(key => (
               <KeyRow
-                key={`${key} ${object.metadata.resourceVersion}`}
+                key={key}
                 kind={kind}
                 at={at}
                 object={object}
@@ -122,7 +115,7 @@ export function SecretData({ kind, at, object }: TabProps) {
           <ActionButton
             look="primary"
             action={{ verb: 'patch', kind, ...at }}
-            onPress={() => void send(draft.base, draft.change)}
+            onPress={() => send(draft.base, draft.change)}
           >
             {text.save}
           </ActionButton>

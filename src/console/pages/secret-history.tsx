@@ -44,7 +44,7 @@ export function SecretHistory({ kind, at, object }: TabProps) {
           <tbody>
             {data.map(version => (
               <tr key={version.number}>
-                <td>
+                <td className={style.version}>
                   {version.number} {version.current && <Pill tone="ok">{secretText.current}</Pill>}
                   {version.restored !== undefined && <Pill>{secretText.restores(version.restored)}</Pill>}
                 </td>
@@ -113,9 +113,20 @@ type KeyDifferenceProps = Pick<TabProps, 'kind' | 'at'> & { name: string; from: 
 
 function KeyDifference({ kind, at, name, from, to }: KeyDifferenceProps) {
   const [shown, setShown] = useState<readonly (SecretValue | undefined)[]>()
-  const reveal = async () =>
-    setShown(await Promise.all([from, to].map(version => readValue(kind, at, name, version).catch(() => undefined))))
-  const value = (index: number) => (shown ? (shown[index]?.shown ?? secretText.noKey) : '••••••••')
+  const [problem, setProblem] = useState('')
+  const reveal = async () => {
+    try {
+      setShown(await Promise.all([from, to].map(version => readValue(kind, at, name, version))))
+      setProblem('')
+    } catch (error) {
+      setProblem(problemOf(error).message)
+    }
+  }
+  const value = (index: number) => {
+    const found = shown?.[index]
+    if (!shown) return '••••••••'
+    return found ? (found.isText ? found.shown : secretText.base64(found.shown)) : secretText.noKey
+  }
   return (
     <>
       <div className={style.removed}>
@@ -130,11 +141,12 @@ function KeyDifference({ kind, at, name, from, to }: KeyDifferenceProps) {
         <Button
           look="quiet"
           aria-label={shown ? secretText.hideBoth(name) : secretText.revealBoth(name)}
-          onPress={() => (shown ? setShown(undefined) : void reveal())}
+          onPress={() => (shown ? setShown(undefined) : reveal())}
         >
           {shown ? secretText.hide : secretText.reveal}
         </Button>
       </div>
+      {problem && <div role="alert">{problem}</div>}
     </>
   )
 }
@@ -162,7 +174,7 @@ function RollBackDialog({ kind, at, object, version, onClose }: TabProps & { ver
       <Command>{rollbackCommand(kind, at, version.number)}</Command>
       <DialogButtons>
         <Button onPress={onClose}>{text.cancel}</Button>
-        <Button look="primary" onPress={() => void restore()}>
+        <Button look="primary" onPress={() => restore()}>
           {secretText.rollBack}
         </Button>
       </DialogButtons>

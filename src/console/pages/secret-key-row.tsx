@@ -1,7 +1,7 @@
 // A key of a secret: masked, revealed, or being edited.
 
 import { useState } from 'react'
-import { readValue, type SecretValue } from '../data/secrets.ts'
+import { isEditable, readValue, type SecretValue } from '../data/secrets.ts'
 import { text } from '../text/common.ts'
 import { secretText } from '../text/secrets.tsx'
 import { ActionButton, Button } from '../ui/button.tsx'
@@ -17,8 +17,12 @@ type KeyRowProps = TabProps & {
   readonly onChange: (value: string | null | undefined) => void
 }
 
-export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowProps) {
-  const [shown, setShown] = useState<SecretValue>()
+export function KeyRow({ kind, at, object, name, draft, isReadOnly, onChange }: KeyRowProps) {
+  const version = object.metadata.resourceVersion
+  const [revealed, setRevealed] = useState<{ readonly value: SecretValue | undefined; readonly version?: string }>()
+  // A value of an earlier version is hidden. The row itself stays, because somebody may be typing in it.
+  const shown = revealed?.version === version ? revealed?.value : undefined
+  const setShown = (value: SecretValue | undefined) => setRevealed({ value, ...(version ? { version } : {}) })
   const [problem, setProblem] = useState('')
   /** Takes the focus when it appears, because the button that was pressed disappears. */
   const [next, setNext] = useState<'reveal' | 'hide' | 'value' | 'undo' | 'edit'>()
@@ -33,7 +37,8 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
   const edit = async () => {
     try {
       const value = shown ?? (await readValue(kind, at, name))
-      if (value?.isText === false) return setProblem(secretText.notText)
+      if (value && !isEditable(value)) return setProblem(value.isText ? secretText.hasReturns : secretText.notText)
+      setProblem('')
       onChange(value?.shown ?? '')
       setNext('value')
       setShown(undefined)
@@ -95,7 +100,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
                 action={read}
                 aria-label={secretText.revealNamed(name)}
                 autoFocus={next === 'reveal'}
-                onPress={() => void reveal()}
+                onPress={() => reveal()}
               >
                 {secretText.reveal}
               </ActionButton>
@@ -114,7 +119,7 @@ export function KeyRow({ kind, at, name, draft, isReadOnly, onChange }: KeyRowPr
                   action={{ verb: 'patch', kind, ...at }}
                   aria-label={secretText.editNamed(name)}
                   autoFocus={next === 'edit'}
-                  onPress={() => void edit()}
+                  onPress={() => edit()}
                 >
                   {secretText.edit}
                 </ActionButton>

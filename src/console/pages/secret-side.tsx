@@ -10,7 +10,7 @@ import { text } from '../text/common.ts'
 import { secretText } from '../text/secrets.tsx'
 import { Ago, Card, Facts } from '../ui/parts.tsx'
 import type { TabProps } from './tab.ts'
-import { whoOf } from './who.ts'
+import { factsOf } from './who.ts'
 
 type At = Pick<TabProps, 'kind' | 'at'>
 
@@ -22,13 +22,9 @@ export function WhoCanRead({ kind, at }: At) {
   })
   return (
     <Card title={secretText.whoCanRead}>
-      {error && <p>{error instanceof ApiError && error.code === 403 ? secretText.whoIsHidden : error.message}</p>}
-      {data && (
-        <Facts
-          of={(data.status.who ?? []).map(whoOf).map(({ who, by }) => [who, by && accessText.through(by)] as const)}
-        />
-      )}
-      <Link to="/access/why" search={{ ...attributes, who: 'true' }}>
+      {error && <p>{error instanceof ApiError && error.code === 403 ? accessText.isHidden : error.message}</p>}
+      {data && <Facts of={factsOf(data.status.who)} />}
+      <Link to="/access/why" search={{ ...attributes, ...(error ? {} : { who: 'true' }) }}>
         {text.explain}
       </Link>
     </Card>

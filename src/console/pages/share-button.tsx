@@ -66,7 +66,7 @@ function ShareDialog({ kind, at, onClose }: Pick<TabProps, 'kind' | 'at'> & { on
       )}
       <DialogButtons>
         <Button onPress={onClose}>{text.cancel}</Button>
-        <Button look="primary" isDisabled={team === ''} onPress={() => void share()}>
+        <Button look="primary" isDisabled={team === ''} onPress={() => share()}>
           {secretText.share}
         </Button>
       </DialogButtons>

@@ -1,5 +1,6 @@
 // A new secret, which the server shows once: copy, download, and a confirmation before it is gone.
 
+import { useBlocker } from '@tanstack/react-router'
 import { useState } from 'react'
 import { keyText } from '../text/keys.tsx'
 import { Button } from '../ui/button.tsx'
@@ -16,6 +17,8 @@ type ShownOnceProps = {
 
 export function ShownOnce({ name, secret, server, onClose }: ShownOnceProps) {
   const [isKept, setKept] = useState(false)
+  // Another page, or a reload, would lose the key.
+  useBlocker({ shouldBlockFn: () => !isKept, enableBeforeUnload: () => !isKept })
   const download = () => {
     const url = URL.createObjectURL(new Blob([`${secret}\n`], { type: 'text/plain' }))
     const link = document.createElement('a')

@@ -39,7 +39,7 @@ export function TokenPage() {
           </Note>
         )}
         <DialogButtons>
-          <ActionButton look="primary" action={{ verb: 'create', kind }} onPress={() => void issue()}>
+          <ActionButton look="primary" action={{ verb: 'create', kind }} onPress={() => issue()}>
             {keyText.issueToken}
           </ActionButton>
         </DialogButtons>

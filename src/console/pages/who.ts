@@ -2,11 +2,15 @@
 
 import { text } from '../text/common.ts'
 
-export type Who = { readonly who: string; readonly by: string; readonly team?: string }
+type Who = { readonly who: string; readonly by: string }
 
-export function whoOf(line: string): Who {
-  const at = line.indexOf(' by ')
+function whoOf(line: string): Who {
+  const at = line.lastIndexOf(' by ')
   const [subject, by] = at === -1 ? [line, ''] : [line.slice(0, at), line.slice(at + 4)]
   const team = /^(?:group|user) platform:team:(.+)$/.exec(subject)?.[1]
-  return team === undefined ? { who: subject, by } : { who: text.team(team), by, team }
+  return { who: team === undefined ? subject : text.team(team), by }
 }
+
+/** Who, and through what. */
+export const factsOf = (lines: readonly string[] = []): readonly (readonly [who: string, by: string])[] =>
+  lines.map(whoOf).map(({ who, by }) => [who, by && text.through(by)])

@@ -12,12 +12,13 @@ import { text } from '../text/common.ts'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import { Card, Columns, Command, ErrorState, Facts, Loading, Note, Page, Pill } from '../ui/parts.tsx'
-import { whoOf } from './who.ts'
+import { factsOf } from './who.ts'
 import style from './why.module.css'
 
 type Search = Partial<Attributes> & { readonly user?: string; readonly who?: string }
 
 const resources = kinds.filter(({ served }) => served).map(({ plural, group }) => ({ plural, group }))
+const groupOf = (resource: string) => resources.find(({ plural }) => plural === resource)?.group ?? ''
 const singularOf = (plural = '') => kinds.find(kind => kind.plural === plural)?.singular ?? plural
 const verbs = [
   'get',
@@ -65,21 +66,21 @@ function Question({ search }: { search: Search }) {
   })
   const set = (field: keyof typeof form) => (value: string) => setForm({ ...form, [field]: value })
   const ask = (who: boolean) => {
-    const group = resources.find(({ plural }) => plural === form.resource)?.group ?? ''
+    const group = groupOf(form.resource)
     const { user, ...asked } = { ...form, group }
     const filled = Object.fromEntries(Object.entries(asked).filter(([key, value]) => value !== '' || key === 'group'))
     void navigate({
       to: '/access/why',
       search: {
         ...filled,
-        ...(search.subresource ? { subresource: search.subresource } : {}),
+        ...(search.subresource && search.resource === form.resource ? { subresource: search.subresource } : {}),
         ...(who ? { who: 'true' } : user ? { user } : {}),
       },
     })
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    ask(search.who === 'true')
+    ask(false)
   }
   return (
     <form className={style.form} onSubmit={submit}>
@@ -99,7 +100,7 @@ function Question({ search }: { search: Search }) {
       <TextField label={accessText.namespace} value={form.namespace} onChange={set('namespace')} />
       <TextField label={accessText.name} value={form.name} onChange={set('name')} help={accessText.emptyIsAny} />
       <div className={style.modes}>
-        <Button look="primary" onPress={() => ask(false)}>
+        <Button type="submit" look="primary">
           {accessText.askWhy}
         </Button>
         <Button onPress={() => ask(true)}>{accessText.whoCan}</Button>
@@ -108,9 +109,9 @@ function Question({ search }: { search: Search }) {
   )
 }
 
-const attributes = ({ verb = '', group = '', resource = '', subresource, namespace, name }: Search): Attributes => ({
+const attributes = ({ verb = '', resource = '', group, subresource, namespace, name }: Search): Attributes => ({
   verb,
-  group,
+  group: group ?? groupOf(resource),
   resource,
   ...(subresource ? { subresource } : {}),
   ...(namespace ? { namespace } : {}),
@@ -193,10 +194,10 @@ function WhoAnswer({ search }: { search: Search }) {
   const { data, error, isPending } = useExplanation(search)
   if (isPending) return <Loading />
   if (error) return <ErrorState error={error} />
-  const who = (data.status.who ?? []).map(whoOf)
+  const who = factsOf(data.status.who)
   return (
     <Card title={accessText.subjects(who.length)}>
-      <Facts of={who.map(({ who: name, by }) => [name, by && accessText.through(by)] as const)} />
+      <Facts of={who} />
     </Card>
   )
 }

@@ -1,10 +1,10 @@
 // The YAML of an object: edit, check, compare, save. The text belongs to the user; events never change it.
 
 import { useQueryClient } from '@tanstack/react-query'
-import { useCallback, useEffect, useMemo, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import { useSession } from '../app/session.tsx'
-import { dropDraft, loadDraft, saveDraft } from '../data/drafts.ts'
+import { draftName, useDraft } from '../data/drafts.ts'
 import { objectKey, readObject } from '../data/object.ts'
 import { usePermission } from '../data/permission.ts'
 import { server } from '../data/server.ts'
@@ -30,8 +30,7 @@ type Draft = { readonly base: Resource; readonly text: string }
 export function YamlTab({ kind, at, object }: TabProps) {
   const { user } = useSession()
   const client = useQueryClient()
-  const name = `${user} ${kind.id} ${at.namespace}/${at.name}`
-  const [draft, setDraft] = useState<Draft>()
+  const [draft, setDraft, latest] = useDraft<Draft>(draftName(user, 'yaml', kind.id, at.namespace, at.name))
   const [problem, setProblem] = useState('')
   const [warnings, setWarnings] = useState<readonly string[]>([])
   const [isChecked, setChecked] = useState(false)
@@ -40,15 +39,6 @@ export function YamlTab({ kind, at, object }: TabProps) {
   const shown = useMemo(() => toYaml(editable(object as unknown as JsonObject)), [object])
   const managers = useMemo(() => managersOf(object), [object])
   const notes = useCallback((typed: string) => linesOf(managers, typed, fieldManager), [managers])
-  useEffect(() => {
-    let isOpen = true
-    void loadDraft<Draft>(name)
-      .then(found => isOpen && found && setDraft(found))
-      .catch(() => {})
-    return () => {
-      isOpen = false
-    }
-  }, [name])
 
   const change = (typed: string) => {
     const base = draft?.base ?? object
@@ -56,13 +46,11 @@ export function YamlTab({ kind, at, object }: TabProps) {
     setChecked(false)
     if (typed === toYaml(editable(base as unknown as JsonObject))) return discard()
     setDraft({ base, text: typed })
-    void saveDraft(name, { base, text: typed }).catch(() => {})
   }
   const discard = () => {
     setDraft(undefined)
     setProblem('')
     setChecked(false)
-    void dropDraft(name).catch(() => {})
   }
   const send = async (dryRun: boolean) => {
     if (!draft) return
@@ -82,8 +70,13 @@ export function YamlTab({ kind, at, object }: TabProps) {
       setWarnings(said)
       if (saved.result === 'conflict') return setConflict(saved)
       if (dryRun) return setChecked(true)
-      discard()
       await client.invalidateQueries({ queryKey: objectKey(kind, at) })
+      // What was typed during the save is a new edit.
+      if (!latest.current || latest.current.text === draft.text) return discard()
+      setDraft({
+        base: withEdit(saved.result === 'saved' ? saved.object : draft.base, parsed.object),
+        text: latest.current.text,
+      })
     } catch (error) {
       setChecked(false)
       setProblem(problemOf(error).message)
@@ -91,10 +84,8 @@ export function YamlTab({ kind, at, object }: TabProps) {
   }
   const merged = (resolved: string) => {
     if (!conflict) return
-    const next = { base: conflict.theirs, text: resolved }
     setConflict(undefined)
-    setDraft(next)
-    void saveDraft(name, next).catch(() => {})
+    setDraft({ base: conflict.theirs, text: resolved })
   }
   const parsed = draft && fromYaml(draft.text)
   const changed =
@@ -107,8 +98,7 @@ export function YamlTab({ kind, at, object }: TabProps) {
       {draft && (
         <Note>
           <span>
-            {text.unsaved}{' '}
-            {draft.base.metadata.resourceVersion !== object.metadata.resourceVersion && editorText.changedMeanwhile}
+            {text.unsaved} {meanwhile(draft.base, object)}
           </span>
         </Note>
       )}
@@ -146,17 +136,17 @@ export function YamlTab({ kind, at, object }: TabProps) {
       {draft && (
         <DialogButtons>
           <Button onPress={discard}>{text.discard}</Button>
-          <Button onPress={() => void send(true)}>{text.check}</Button>
-          <ActionButton look="primary" action={{ verb: 'patch', kind, ...at }} onPress={() => void send(false)}>
+          <Button onPress={() => send(true)}>{text.check}</Button>
+          <ActionButton look="primary" action={{ verb: 'patch', kind, ...at }} onPress={() => send(false)}>
             {text.save}
           </ActionButton>
         </DialogButtons>
       )}
-      {conflict && draft && (
+      {conflict && draft && changed && (
         <MergeDialog
-          base={draft.base}
-          theirs={conflict.theirs}
-          mine={draft.text}
+          base={changed.from}
+          theirs={editable(conflict.theirs as unknown as JsonObject)}
+          mine={changed.to}
           paths={conflict.paths}
           onResolved={merged}
           onCancel={() => setConflict(undefined)}
@@ -164,4 +154,13 @@ export function YamlTab({ kind, at, object }: TabProps) {
       )}
     </Columns>
   )
+}
+
+/** The text that was saved, as the version that the next edit starts from. */
+const withEdit = ({ metadata: { uid = '', resourceVersion = '' } }: Resource, edited: JsonObject): Resource =>
+  ({ ...edited, metadata: { ...(edited['metadata'] as JsonObject), uid, resourceVersion } }) as unknown as Resource
+
+function meanwhile(base: Resource, { metadata: { uid, resourceVersion } }: Resource): string {
+  if (base.metadata.uid !== uid) return editorText.createdAgain
+  return base.metadata.resourceVersion === resourceVersion ? '' : editorText.changedMeanwhile
 }

@@ -3,6 +3,7 @@
 import { counted } from './plural.ts'
 
 export const accessText = {
+  isHidden: 'You may not see who can. You can ask about yourself.',
   questions: { get: 'Who can read it', update: 'Who can change it', delete: 'Who can delete it' },
   whoCanDo: (verb: string, what: string) => `Who can ${verb} ${what}?`,
   mayDo: (user: string, verb: string, what: string) => `May ${user} ${verb} ${what}?`,
@@ -33,12 +34,12 @@ export const accessText = {
     </>
   ),
   subjects: (number: number) => counted(number, 'user or group', 'users and groups'),
-  through: (way: string) => `through ${way}`,
   noMembers: 'No members yet',
   noMembersAdvice: 'A user joins by name or by a group of the provider.',
   members: (number: number) => counted(number, 'member', 'members'),
   joinedThrough: 'Joined through',
-  noPermissions: 'No permissions yet',
-  noPermissionsAdvice: (group: string) => `Bind a role to the group ${group}, or share an object with the team.`,
+  noPermissions: 'No role is bound to this team',
+  noPermissionsAdvice: (group: string) =>
+    `Bind a role to the group ${group}. This page does not list objects that are shared with the team: see the tab Access of the object.`,
   teamMay: 'What the team may do',
 } as const

@@ -10,8 +10,11 @@ export const editorText = {
   name: 'Name',
   namespace: 'Namespace',
   key: 'Key',
+  keyExists: 'This key exists already.',
   value: 'Value',
   item: (list: string, number: number) => `${list} ${number}`,
+  createdAgain:
+    'Somebody has deleted the object and created it again since you began. Copy what you need, and discard your changes.',
   changedMeanwhile: 'Somebody has changed the object since you began. Saving keeps their change, or asks you.',
   yourChange: (version: string) => `Your change against version ${version}`,
   conflict: 'Somebody else changed the same fields',
@@ -38,9 +41,9 @@ export const editorText = {
     </>
   ),
   mergeAdvice:
-    'On the left is the newest version, on the right your text. Take over what you want to keep, and edit the right side.',
+    'On the left is the newest version, on the right the same with your change. Take over what you want to keep, and edit the right side.',
   newest: 'The newest version',
-  yourText: 'Your text',
+  yourText: 'With your change',
   takeTheirs: 'Take theirs',
   useRight: 'Use the right side',
 } as const

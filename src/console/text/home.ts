@@ -1,5 +1,6 @@
 // Words of the home page.
 
+import { count } from '../ui/format.ts'
 import { text } from './common.ts'
 
 export const homeText = {
@@ -15,5 +16,7 @@ export const homeText = {
   noConditions: 'All conditions are met.',
   denials: 'Recent denials',
   noDenials: 'Nobody was denied anything recently.',
+  allDenials: 'All denials, also of lists',
+  onlyFirst: (number: number) => `Of each kind, this card shows the first ${count(number)} objects only.`,
   denial: (user: string, verb: string, what: string) => `${user} may not ${verb} ${what}`,
 } as const

@@ -45,7 +45,8 @@ export const keyText = {
     </>
   ),
   isSwitched: 'clients use the new key',
-  isNotSwitched: 'clients still use the old key',
+  isNotSwitched: 'no client uses the new key yet',
+  isOldUsed: (when: string) => `a client used the old key ${when}, after the rotation`,
   keyOf: (name: string) => `The key of ${name}`,
   shownOnce: 'The server does not show this key again. Store it now.',
   worksAt: (server: string) => (

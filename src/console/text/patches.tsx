@@ -25,7 +25,7 @@ export const patchText = {
   result: 'Result',
   back: 'And back',
   backResult: 'Result of the reverse direction',
-  fixpoint: 'Again and again',
+  fixpoint: 'Does it settle?',
   settles: (rounds: number) => `settles after ${counted(rounds, 'round', 'rounds')}`,
   neverSettles: (rounds: number) => `never settles: still changing after ${counted(rounds, 'round', 'rounds')}`,
   keepsChanging: (patches: readonly number[], path: string, side: string) => (

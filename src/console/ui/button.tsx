@@ -1,7 +1,7 @@
 // Buttons. An action that is forbidden stays visible, and says why.
 
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import {
   Dialog,
   DialogTrigger,
@@ -17,9 +17,28 @@ type Look = 'plain' | 'primary' | 'danger' | 'quiet'
 
 const classOf = (look: Look) => `${style.button} ${look === 'plain' ? '' : style[look]}`
 
-type ButtonProps = Omit<RawProps, 'className' | 'style'> & { readonly look?: Look }
+type ButtonProps = Omit<RawProps, 'className' | 'style' | 'onPress'> & {
+  readonly look?: Look
+  /** While a promise of it is pending, the button ignores presses, so nothing is sent twice. */
+  readonly onPress?: () => unknown
+}
 
-export const Button = ({ look = 'plain', ...props }: ButtonProps) => <RawButton {...props} className={classOf(look)} />
+export function Button({ look = 'plain', onPress, ...props }: ButtonProps) {
+  const isBusy = useRef(false)
+  const [isShownBusy, setShownBusy] = useState(false)
+  const set = (busy: boolean) => {
+    isBusy.current = busy
+    setShownBusy(busy)
+  }
+  const press = () => {
+    if (isBusy.current) return
+    const done = onPress?.()
+    if (!(done instanceof Promise)) return
+    set(true)
+    void done.finally(() => set(false))
+  }
+  return <RawButton {...props} className={classOf(look)} data-busy={isShownBusy || undefined} onPress={press} />
+}
 
 export const LinkButton = ({ look = 'plain', to, children }: { look?: Look; to: string; children: ReactNode }) => (
   <Link to={to} className={classOf(look)}>

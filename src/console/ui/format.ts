@@ -1,6 +1,8 @@
 // Times and numbers for people, in the language and time zone of the browser. Everything goes through Intl.
 
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
+/** "tomorrow" is clear; "next mo" is not. */
+const words = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
+const numbers = new Intl.RelativeTimeFormat(undefined, { numeric: 'always', style: 'short' })
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const number = new Intl.NumberFormat()
 
@@ -19,7 +21,8 @@ export function ago(time: string | number | undefined, now = Date.now()): string
   const seconds = Math.round((millisecondsOf(time) - now) / 1000)
   if (Number.isNaN(seconds)) return String(time)
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
-  return relative.format(Math.trunc(seconds / size), unit)
+  const format = unit === 'month' || unit === 'year' ? numbers : words
+  return format.format(Math.trunc(seconds / size), unit)
 }
 
 const millisecondsOf = (time: string | number | undefined): number =>

@@ -43,7 +43,20 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
   const frame = useRef<HTMLDivElement>(null)
   const navigate = useNavigate()
   const open = useCallback((path: string) => void navigate({ to: path }), [navigate])
-  const [active, setActive] = useState(0)
+  // The row stays active when others come or go above it.
+  const [last, setLast] = useState({ index: 0, id: '' })
+  const shown = useRef(rows)
+  shown.current = rows
+  const setActive = useCallback(
+    (index: number) => {
+      const row = shown.current[index]
+      setLast({ index, id: row === undefined ? '' : idOf(row) })
+    },
+    [idOf],
+  )
+  const found = last.id === '' ? -1 : rows.findIndex(row => idOf(row) === last.id)
+  const end = Math.max(0, rows.length - 1)
+  const active = found === -1 ? Math.min(last.index, end) : found
   const size = useIsNarrow() ? narrowHeight : rowHeight
   const virtual = useVirtualizer({
     count: rows.length,
@@ -53,13 +66,8 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
   })
   // biome-ignore lint/correctness/useExhaustiveDependencies: the known heights of rows change with their size
   useEffect(() => virtual.measure(), [size])
-  const last = rows.length - 1
-  useEffect(() => {
-    if (active > last) setActive(Math.max(0, last))
-  }, [active, last])
-
   const move = (to: number) => {
-    const next = Math.max(0, Math.min(last, to))
+    const next = Math.max(0, Math.min(end, to))
     setActive(next)
     virtual.scrollToIndex(next)
   }
@@ -76,7 +84,7 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
     if (event.metaKey || event.ctrlKey || event.altKey) return
     if (step !== undefined) move(active + step)
     else if (event.key === 'Home') move(0)
-    else if (event.key === 'End') move(last)
+    else if (event.key === 'End') move(end)
     else if (event.key === 'Enter' && event.target === frame.current) {
       const row = rows[active]
       if (row) open(pathOf(row))

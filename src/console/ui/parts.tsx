@@ -1,28 +1,40 @@
 // Small parts that every page uses: page head, cards, facts, states, tabs, commands and copying.
 
 import { Link } from '@tanstack/react-router'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react'
 import { ApiError } from '../../api/errors.ts'
 import { text } from '../text/common.ts'
 import { Button } from './button.tsx'
 import { ago, dateTime } from './format.ts'
+import { shownText } from './jsx-runtime.ts'
 import style from './parts.module.css'
 
 type Tone = 'ok' | 'warn' | 'bad' | 'plain'
 
 type PageProps = {
-  readonly title: ReactNode
+  readonly title: string
+  /** Beside the title. */
+  readonly state?: ReactNode
   readonly sub?: ReactNode
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
 
-export function Page({ title, sub, actions, children }: PageProps) {
+function useTitle(title: string | undefined): void {
+  useEffect(() => {
+    if (title !== undefined) document.title = shownText(`${title} · ${text.product}`)
+  }, [title])
+}
+
+export function Page({ title, state, sub, actions, children }: PageProps) {
+  useTitle(title)
   return (
     <div className={style.page}>
       <div className={style.head}>
         <div>
-          <h1>{title}</h1>
+          <h1>
+            {title} {state}
+          </h1>
           {sub && <p className={style.sub}>{sub}</p>}
         </div>
         {actions && <div className={style.actions}>{actions}</div>}
@@ -44,8 +56,9 @@ export const Facts = ({ of }: { of: readonly (readonly [label: string, value: Re
   <dl className={style.facts}>
     {of
       .filter(([, value]) => value !== undefined && value !== '' && value !== null && value !== false)
-      .map(([label, value]) => (
-        <FactRow key={label} label={label} value={value} />
+      .map(([label, value], index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the same user can be listed twice
+        <FactRow key={`${index} ${label}`} label={label} value={value} />
       ))}
   </dl>
 )
@@ -57,8 +70,21 @@ const FactRow = ({ label, value }: { label: string; value: ReactNode }) => (
   </>
 )
 
+const tick = 10_000
+const ticking = new Set<() => void>()
+setInterval(() => {
+  for (const changed of ticking) changed()
+}, tick)
+const followTime = (changed: () => void) => {
+  ticking.add(changed)
+  return () => ticking.delete(changed)
+}
+
 /** How long ago, with the local date as its title. */
-export const Ago = ({ at }: { at: string | number | undefined }) => <time title={dateTime(at)}>{ago(at)}</time>
+export function Ago({ at }: { at: string | number | undefined }) {
+  const shown = useSyncExternalStore(followTime, () => ago(at))
+  return <time title={dateTime(at)}>{shown}</time>
+}
 
 export const Pill = ({ tone = 'plain', children }: { tone?: Tone; children: ReactNode }) => (
   <span className={`${style.pill} ${tone === 'plain' ? '' : style[tone]}`}>{children}</span>
@@ -80,12 +106,15 @@ export const Columns = ({ children, side }: { children: ReactNode; side: ReactNo
 export const Stack = ({ children }: { children: ReactNode }) => <div className={style.stack}>{children}</div>
 
 /** Empty, loading, forbidden and failed: designed, with what to do. */
-export const State = ({ title, isPage, children }: { title: string; isPage?: boolean; children?: ReactNode }) => (
-  <div className={style.state}>
-    {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
-    {children}
-  </div>
-)
+export function State({ title, isPage, children }: { title: string; isPage?: boolean; children?: ReactNode }) {
+  useTitle(isPage ? title : undefined)
+  return (
+    <div className={style.state}>
+      {isPage ? <h1>{title}</h1> : <h2>{title}</h2>}
+      {children}
+    </div>
+  )
+}
 
 export const Loading = () => (
   <div className={style.state} role="status">
@@ -93,16 +122,22 @@ export const Loading = () => (
   </div>
 )
 
-type ErrorStateProps = { readonly error: unknown; readonly retry?: () => void; readonly isPage?: boolean }
+type ErrorStateProps = {
+  readonly error: unknown
+  readonly retry?: () => void
+  readonly isPage?: boolean
+  readonly children?: ReactNode
+}
 
 /** `isPage`: there is nothing else on the page. */
-export function ErrorState({ error, retry, isPage = false }: ErrorStateProps) {
+export function ErrorState({ error, retry, isPage = false, children }: ErrorStateProps) {
   const { code, message } = problemOf(error)
   const title = code === 403 ? text.forbidden : code === 404 ? text.notFound : text.failed
   return (
     <State title={title} isPage={isPage}>
       <p>{message}</p>
       {retry && code !== 403 && code !== 404 && <Button onPress={retry}>{text.retry}</Button>}
+      {children}
     </State>
   )
 }
