@@ -4,6 +4,7 @@ import {
   type Actor,
   bitsOf,
   chooseActor,
+  isBounded,
   isInPool,
   isScoped,
   namesOf,
@@ -13,12 +14,12 @@ import {
   tagged,
 } from './actor.ts'
 import { reportAsAgent } from './attack-clusters.ts'
-import { makeKey, mint, rotate } from './attack-keys.ts'
+import { bringKey, makeKey, mint, rotate } from './attack-keys.ts'
 import { read } from './attack-reads.ts'
 import { link, touchSession } from './attack-sign-in.ts'
 import { draft } from './drafts.ts'
 import { bodyOf, visibleOf } from './encode.ts'
-import type { Stage } from './generator-context.ts'
+import { rate, type Stage } from './generator-context.ts'
 import { mutate } from './mutations.ts'
 import { byPlural, type KindInfo, kinds, type Obj, rbac } from './objects.ts'
 import type { Method, Step } from './step.ts'
@@ -30,16 +31,22 @@ export function attack(stage: Stage): Step | undefined {
   if (!actor) return undefined
   const make = chance.weighted<(stage: Stage, actor: Actor) => Step | undefined>([
     [50, change],
+    [8, changeKey],
     [16, create],
     [7, remove],
-    [enabled.has('users') ? 2 : 0, removeUser],
+    [rate(stage, 'users', { often: 6, seldom: 2 }), removeUser],
+    [rate(stage, 'users', { often: 12, seldom: 0 }), changeUser],
     [7, rotate],
     [9, makeKey],
+    [rate(stage, 'brought-keys', { often: 10, seldom: 2 }), bringKey],
     [enabled.has('token-overlap') ? 6 : 1, mint],
-    [11, read],
+    [isScoped(actor) ? 22 : 11, read],
     [prover.model.of(kinds.Cluster).length ? 5 : 0, reportAsAgent],
-    [enabled.has('users') ? 7 : 0, link],
-    [enabled.has('sessions') || enabled.has('machines') ? 6 : 0, touchSession],
+    [rate(stage, 'users', { often: 12, seldom: 4 }), link],
+    [
+      rate(stage, 'sessions', { often: 10, seldom: 2 }) + rate(stage, 'machines', { often: 10, seldom: 2 }),
+      touchSession,
+    ],
   ])
   return make({ ...stage, holds: bitsOf(stage, actor) }, actor)
 }
@@ -65,9 +72,33 @@ function chooseTarget({ chance, holds = noBits() }: Stage, verbs: readonly strin
 /** JSON is also YAML: the server parses a body by its content type. */
 const yaml = { headers: { 'content-type': 'application/yaml' } }
 
-function change(stage: Stage, actor: Actor): Step | undefined {
+const change = (stage: Stage, actor: Actor) => changeTarget(stage, actor, chooseTarget(stage, ['update', 'patch']))
+
+/** Changes a key of the actor, mostly one that does not allow everything: its limits are what an attack removes. */
+function changeKey(stage: Stage, actor: Actor): Step | undefined {
   const { chance, prover } = stage
-  const { kind, namespace, ...target } = chooseTarget(stage, ['update', 'patch'])
+  const { model, credentials, server } = prover
+  const own = model
+    .of(kinds.OwnedAccessKey)
+    .filter(one => isInPool(one) && one.object.spec?.user === actor.principal?.username)
+  const limited = own.filter(
+    one => one.object.spec?.disabled || one.object.spec?.scope || credentials.keyEnd(one) <= server.now(),
+  )
+  const key = chance.any(limited.length && chance.is(0.7) ? limited : own)
+  return key && changeTarget(stage, actor, { ...key, verb: chance.pick(['update', 'patch']) })
+}
+
+/** Mostly a disabled one. */
+function changeUser(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover } = stage
+  const all = prover.model.of(kinds.User).filter(isInPool)
+  const disabled = all.filter(one => one.object.spec?.disabled)
+  const user = chance.any(disabled.length && chance.is(0.7) ? disabled : all)
+  return user && changeTarget(stage, actor, { ...user, verb: chance.pick(['update', 'patch']) })
+}
+
+function changeTarget(stage: Stage, actor: Actor, { kind, namespace, ...target }: Target): Step | undefined {
+  const { chance, prover, enabled } = stage
   const there = prover.model.of(kind).filter(one => one.namespace === namespace && isInPool(one))
   const found = target.name ? prover.model.get(kind, namespace, target.name) : chance.any(there)
   if (!found) return undefined
@@ -79,7 +110,9 @@ function change(stage: Stage, actor: Actor): Step | undefined {
   ])
   const method = target.verb === 'update' ? 'update' : patch
   const visible = visibleOf(found.object)
-  const { next, what, danger } = mutate(stage, found, visible, isScoped(actor))
+  const { next, what, ...mutation } = mutate(stage, found, visible, isScoped(actor))
+  const isLimited = kind === kinds.OwnedAccessKey && isBounded(actor) && enabled.has('lifetime')
+  const danger = isLimited ? 'lifetime' : mutation.danger
   // A replacement needs the resourceVersion; a patch may have it.
   const isPinned = method !== 'update' && chance.is(0.2)
   const body = bodyOf(method, isPinned ? unpinned(visible) : visible, next, kind)
@@ -101,7 +134,8 @@ function create(stage: Stage, actor: Actor): Step | undefined {
   const free = namesOf(kind).filter(name => !prover.model.get(kind, namespace, name))
   const name = chance.is(0.9) && free.length ? chance.pick(free) : chance.any(namesOf(kind))
   if (name === undefined) return undefined
-  const danger = reborn(kind) ?? (isScoped(actor) && kind.group === rbac ? 'scoped-sharing' : undefined)
+  const ofRbac = kind === kinds.ClusterRoleBinding || kind === kinds.RoleBinding ? 'bindings' : undefined
+  const danger = reborn(kind) ?? (isScoped(actor) && kind.group === rbac ? 'scoped-sharing' : ofRbac)
   if (danger && !enabled.has(danger)) return undefined
   const object = draft(stage, kind, namespace, name)
   const body = kind.shared && chance.is(0.6) ? withoutSharing(object) : object

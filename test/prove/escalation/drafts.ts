@@ -250,7 +250,7 @@ export function draft(stage: Stage, kind: KindInfo, namespace: string, name: str
         kind: ofNamespace ? 'Role' : 'ClusterRole',
         name: pick(ofNamespace ? names.roles : names.clusterRoles),
       },
-      subjects: [subject(stage), ...some([subject(stage)], 1)],
+      subjects: [is(0.4) ? userSubject(pick(stage.attackers)) : subject(stage), ...some([subject(stage)], 1)],
     }
   }
   const spec = specOf(stage, kind, name)
