@@ -13,16 +13,17 @@ const links = atoms.flatMap(({ resource, sub }, index) => (resource === 'users' 
 
 /** Writes a key that only the server may write. */
 export function touchSession(stage: Stage, someone: Actor): Step | undefined {
-  const { chance, prover, enabled } = stage
+  const { chance, prover, enabled, prepared } = stage
   const { model, signIns } = prover
-  const isMachine = chance.is(0.5)
+  const hasMachines = prepared.has('machines')
+  const isMachine = chance.is(hasMachines === prepared.has('sessions') ? 0.5 : hasMachines ? 0.9 : 0.1)
   const all = model
     .of(kinds.OwnedAccessKey)
     .filter(one => (isMachine ? signIns.exchanged.has(one.uid) : signIns.isSession(one)))
   const disabled = all.filter(one => one.object.spec?.disabled)
   const key = chance.any(disabled.length && chance.is(0.5) ? disabled : all)
   if (!key) return undefined
-  const actor = chance.is(0.8) ? ownerOf(stage, key) : someone
+  const actor = chance.is(0.9) ? ownerOf(stage, key) : someone
   if (!actor) return undefined
   const danger = signIns.isSession(key) ? 'sessions' : 'machines'
   if (!enabled.has(danger)) return undefined

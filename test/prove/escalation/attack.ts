@@ -44,7 +44,7 @@ export function attack(stage: Stage): Step | undefined {
     [prover.model.of(kinds.Cluster).length ? 5 : 0, reportAsAgent],
     [rate(stage, 'users', { often: 12, seldom: 4 }), link],
     [
-      rate(stage, 'sessions', { often: 10, seldom: 2 }) + rate(stage, 'machines', { often: 10, seldom: 2 }),
+      rate(stage, 'sessions', { often: 20, seldom: 2 }) + rate(stage, 'machines', { often: 20, seldom: 2 }),
       touchSession,
     ],
   ])

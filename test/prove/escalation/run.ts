@@ -165,16 +165,16 @@ function castOf(
 ): Pick<Stage, 'attackers' | 'enabled' | 'prepared'> {
   const enabled = only ? [only] : families.filter(one => !except.includes(one))
   const first = openChance(seed).below(enabled.length)
-  return {
-    attackers: [...new Set([chance.pick(names.users), chance.pick(names.users)])],
-    enabled: new Set(enabled),
-    prepared: new Set([
-      enabled[(first + world) % enabled.length] as Family,
-      ...Array.from({ length: 2 }, () => chance.pick(enabled)),
-      // Connected clusters have many ways in.
-      ...(enabled.includes('clusters') && chance.is(0.3) ? (['clusters'] as const) : []),
-    ]),
-  }
+  const prepared = new Set([
+    enabled[(first + world) % enabled.length] as Family,
+    ...Array.from({ length: 2 }, () => chance.pick(enabled)),
+    // Connected clusters have many ways in.
+    ...(enabled.includes('clusters') && chance.is(0.3) ? (['clusters'] as const) : []),
+  ])
+  // They also have keys of their own, which are not bound to a token or a session.
+  const holder = prepared.has('machines') ? 'bot:job' : prepared.has('sessions') ? 'corp:pia' : undefined
+  const second = holder !== undefined && chance.is(0.6) ? holder : chance.pick(names.users)
+  return { attackers: [...new Set([chance.pick(names.users), second])], enabled: new Set(enabled), prepared }
 }
 
 /** The administrator gives a new key to its user. */
