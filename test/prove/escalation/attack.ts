@@ -13,6 +13,7 @@ import {
   stepOf,
   tagged,
 } from './actor.ts'
+import { without, withSpec } from './aspects/aspect.ts'
 import { reportAsAgent } from './attack-clusters.ts'
 import { bringKey, makeKey, mint, rotate } from './attack-keys.ts'
 import { read } from './attack-reads.ts'
@@ -31,7 +32,7 @@ export function attack(stage: Stage): Step | undefined {
   if (!actor) return undefined
   const make = chance.weighted<(stage: Stage, actor: Actor) => Step | undefined>([
     [50, change],
-    [8, changeKey],
+    [rate(stage, 'lifetime', { often: 16, seldom: 4 }), relaxKey],
     [16, create],
     [7, remove],
     [rate(stage, 'users', { often: 6, seldom: 2 }), removeUser],
@@ -44,14 +45,21 @@ export function attack(stage: Stage): Step | undefined {
     [prover.model.of(kinds.Cluster).length ? 5 : 0, reportAsAgent],
     [rate(stage, 'users', { often: 12, seldom: 4 }), link],
     [
-      rate(stage, 'sessions', { often: 20, seldom: 2 }) + rate(stage, 'machines', { often: 20, seldom: 2 }),
+      rate(stage, 'sessions', { often: 30, seldom: 2 }) + rate(stage, 'machines', { often: 20, seldom: 2 }),
       touchSession,
     ],
   ])
   return make({ ...stage, holds: bitsOf(stage, actor) }, actor)
 }
 
-type Target = { readonly kind: KindInfo; readonly namespace: string; readonly name: string; readonly verb: string }
+type Target = {
+  readonly kind: KindInfo
+  readonly namespace: string
+  readonly name: string
+  readonly verb: string
+  /** undefined: any change. */
+  readonly edit?: (object: Obj) => Obj
+}
 
 /** An object on which the actor has one of these verbs. Chooses the kind first, so that frequent kinds do not dominate. */
 function chooseTarget({ chance, holds = noBits() }: Stage, verbs: readonly string[]): Target {
@@ -74,18 +82,21 @@ const yaml = { headers: { 'content-type': 'application/yaml' } }
 
 const change = (stage: Stage, actor: Actor) => changeTarget(stage, actor, chooseTarget(stage, ['update', 'patch']))
 
-/** Changes a key of the actor, mostly one that does not allow everything: its limits are what an attack removes. */
-function changeKey(stage: Stage, actor: Actor): Step | undefined {
+/** Removes a limit of a key of the actor. */
+function relaxKey(stage: Stage, actor: Actor): Step | undefined {
   const { chance, prover } = stage
-  const { model, credentials, server } = prover
-  const own = model
+  const own = prover.model
     .of(kinds.OwnedAccessKey)
     .filter(one => isInPool(one) && one.object.spec?.user === actor.principal?.username)
-  const limited = own.filter(
-    one => one.object.spec?.disabled || one.object.spec?.scope || credentials.keyEnd(one) <= server.now(),
-  )
-  const key = chance.any(limited.length && chance.is(0.7) ? limited : own)
-  return key && changeTarget(stage, actor, { ...key, verb: chance.pick(['update', 'patch']) })
+  const key = chance.any(own.filter(({ object: { spec = {} } }) => spec.scope || spec.disabled || spec.ttl))
+  if (!key) return undefined
+  const { scope, disabled, ttl } = key.object.spec ?? {}
+  const edit = chance.pick<(object: Obj) => Obj>([
+    ...(scope ? [(object: Obj) => without(object, 'scope')] : []),
+    ...(disabled ? [(object: Obj) => withSpec(object, { disabled: false })] : []),
+    ...(ttl ? [(object: Obj) => withSpec(object, { ttl: 864_000 }), (object: Obj) => without(object, 'ttl')] : []),
+  ])
+  return changeTarget(stage, actor, { ...key, verb: chance.pick(['update', 'patch']), edit })
 }
 
 /** Mostly a disabled one. */
@@ -110,7 +121,9 @@ function changeTarget(stage: Stage, actor: Actor, { kind, namespace, ...target }
   ])
   const method = target.verb === 'update' ? 'update' : patch
   const visible = visibleOf(found.object)
-  const { next, what, ...mutation } = mutate(stage, found, visible, isScoped(actor))
+  const { next, what, ...mutation } = target.edit
+    ? { next: target.edit(visible), what: 'a limit', danger: 'lifetime' as const }
+    : mutate(stage, found, visible, isScoped(actor))
   const isLimited = kind === kinds.OwnedAccessKey && isBounded(actor) && enabled.has('lifetime')
   const danger = isLimited ? 'lifetime' : mutation.danger
   // A replacement needs the resourceVersion; a patch may have it.

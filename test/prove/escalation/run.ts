@@ -152,7 +152,7 @@ function nextStep(stage: Stage): Step {
       if (step) return step
     } else {
       const step = attack(stage)
-      if (step && ((step.danger && prepared.has(step.danger)) || chance.is(0.4))) return step
+      if (step && ((step.danger && prepared.has(step.danger)) || chance.is(0.3))) return step
     }
   }
   throw new Error('there is nothing left to try in this world')
