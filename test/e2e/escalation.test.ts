@@ -28,7 +28,7 @@ import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 
 // Always the same: `npm run prove` takes other seeds, and a change is not refused for what it did not touch.
 const seed = process.env['PROVE_SEED'] ?? 'slice'
-const steps = 2000
+const steps = 1500
 
 test(`${steps} steps of attackers with random objects: they never gain permissions (seed ${seed})`, {
   timeout: 120_000,

@@ -21,10 +21,10 @@ import { link, touchSession } from './attack-sign-in.ts'
 import { draft } from './drafts.ts'
 import { bodyOf, visibleOf } from './encode.ts'
 import { rate, type Stage } from './generator-context.ts'
-import { mutate } from './mutations.ts'
+import { type Mutation, mutate } from './mutations.ts'
 import { byPlural, type KindInfo, kinds, type Obj, rbac } from './objects.ts'
 import type { Method, Step } from './step.ts'
-import { atoms, hasBit, noBits } from './universe.ts'
+import { atoms, hasBit, noBits, placeOf } from './universe.ts'
 
 export function attack(stage: Stage): Step | undefined {
   const { chance, enabled, prover } = stage
@@ -33,6 +33,7 @@ export function attack(stage: Stage): Step | undefined {
   const make = chance.weighted<(stage: Stage, actor: Actor) => Step | undefined>([
     [50, change],
     [rate(stage, 'lifetime', { often: 16, seldom: 4 }), relaxKey],
+    [rate(stage, 'ownership', { often: 14, seldom: 2 }), takeOwnership],
     [16, create],
     [7, remove],
     [rate(stage, 'users', { often: 6, seldom: 2 }), removeUser],
@@ -58,7 +59,7 @@ type Target = {
   readonly name: string
   readonly verb: string
   /** undefined: any change. */
-  readonly edit?: (object: Obj) => Obj
+  readonly mutation?: (object: Obj) => Mutation
 }
 
 /** An object on which the actor has one of these verbs. Chooses the kind first, so that frequent kinds do not dominate. */
@@ -96,7 +97,25 @@ function relaxKey(stage: Stage, actor: Actor): Step | undefined {
     ...(disabled ? [(object: Obj) => withSpec(object, { disabled: false })] : []),
     ...(ttl ? [(object: Obj) => withSpec(object, { ttl: 864_000 }), (object: Obj) => without(object, 'ttl')] : []),
   ])
-  return changeTarget(stage, actor, { ...key, verb: chance.pick(['update', 'patch']), edit })
+  const mutation = (object: Obj): Mutation => ({ next: edit(object), what: 'a limit', danger: 'lifetime' })
+  return changeTarget(stage, actor, { ...key, verb: chance.pick(['update', 'patch']), mutation })
+}
+
+/** Makes an attacker the owner of an object that the actor may change. */
+function takeOwnership(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, attackers, enabled, holds = noBits() } = stage
+  const verb = chance.pick(['update', 'patch'])
+  const all = [kinds.SharedSecret, kinds.ProjectSecret, kinds.Team].flatMap(kind => prover.model.of(kind))
+  const found = chance.any(
+    all.filter(({ kind: { group, plural }, namespace, name }) => {
+      const index = placeOf({ verb, group, resource: plural, namespace, name })
+      return index >= 0 && hasBit(holds, index)
+    }),
+  )
+  const owner = { user: chance.pick(attackers) }
+  const danger = isScoped(actor) ? 'scoped-sharing' : 'ownership'
+  const mutation = (object: Obj): Mutation => ({ next: withSpec(object, { owner }), what: 'the owner', danger })
+  return found && enabled.has(danger) ? changeTarget(stage, actor, { ...found, verb, mutation }) : undefined
 }
 
 /** Mostly a disabled one. */
@@ -121,9 +140,7 @@ function changeTarget(stage: Stage, actor: Actor, { kind, namespace, ...target }
   ])
   const method = target.verb === 'update' ? 'update' : patch
   const visible = visibleOf(found.object)
-  const { next, what, ...mutation } = target.edit
-    ? { next: target.edit(visible), what: 'a limit', danger: 'lifetime' as const }
-    : mutate(stage, found, visible, isScoped(actor))
+  const { next, what, ...mutation } = target.mutation?.(visible) ?? mutate(stage, found, visible, isScoped(actor))
   const isLimited = kind === kinds.OwnedAccessKey && isBounded(actor) && enabled.has('lifetime')
   const danger = isLimited ? 'lifetime' : mutation.danger
   // A replacement needs the resourceVersion; a patch may have it.

@@ -59,7 +59,7 @@ export class Escalation extends Error {
 }
 
 /** Most attacks need a few steps, while the objects that they need are there. Some need many. */
-const worldSizes = [100, 200, 400]
+const worldSizes = [60, 120, 300]
 const sweepEvery = 60
 
 export async function runEscalation(options: EscalationOptions): Promise<Tried> {
@@ -152,7 +152,7 @@ function nextStep(stage: Stage): Step {
       if (step) return step
     } else {
       const step = attack(stage)
-      if (step && ((step.danger && prepared.has(step.danger)) || chance.is(0.3))) return step
+      if (step && ((step.danger && prepared.has(step.danger)) || chance.is(0.25))) return step
     }
   }
   throw new Error('there is nothing left to try in this world')
