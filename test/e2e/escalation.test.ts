@@ -19,23 +19,24 @@ import { requestOf } from '../prove/escalation/encode.ts'
 import type { Stage } from '../prove/escalation/generator-context.ts'
 import { type KindInfo, kinds, type Obj, tokens, type Words } from '../prove/escalation/objects.ts'
 import { openProver, type Prover } from '../prove/escalation/prover.ts'
-import { gapsIn, runEscalation } from '../prove/escalation/run.ts'
+import { runEscalation } from '../prove/escalation/run.ts'
 import { openChance } from '../prove/escalation/seeded-choices.ts'
 import { giveAgentToken, nameAgent, signIn } from '../prove/escalation/sign-in-steps.ts'
-import type { Before, Outcome, Step } from '../prove/escalation/step.ts'
+import { type Before, families, type Outcome, type Step } from '../prove/escalation/step.ts'
 import { chosenSecrets, noAgent, noBits } from '../prove/escalation/universe.ts'
 import { type Invariant, Violation } from '../prove/escalation/violation.ts'
 
 // Always the same: `npm run prove` takes other seeds, and a change is not refused for what it did not touch.
 const seed = process.env['PROVE_SEED'] ?? 'slice'
+/** escalation.slow.test.ts takes more. */
 const steps = 1500
 
 test(`${steps} steps of attackers with random objects: they never gain permissions (seed ${seed})`, {
   timeout: 120_000,
 }, async context => {
-  const tried = await runEscalation({ steps, seed })
-  context.diagnostic(`${tried.worlds} worlds, ${JSON.stringify(tried.dangers)}`)
-  assert.deepEqual(gapsIn(tried), [])
+  const { worlds, dangers } = await runEscalation({ steps, seed })
+  context.diagnostic(`${worlds} worlds, ${JSON.stringify(dangers)}`)
+  for (const danger of families) assert.ok(dangers[danger] > 0, `${danger} was never tried`)
 })
 
 test('the model shares no code with the server', () => {

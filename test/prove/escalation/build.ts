@@ -152,15 +152,18 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   },
   'scoped-sharing': {
     rules: () => [rule(['*'], ours, 'projectsecrets'), rule(author, rbac, 'roles', 'rolebindings')],
-    /** The role allows reading metadata of everything that the user may read. */
-    objects: (stage, user) => hand(stage, 'cli0', { user, scope: { roles: [{ role: 'platform-cli' }] } }),
+    objects: async (stage, user) => {
+      await hand(stage, 'shop0', { user, scope: { projects: [{ project: 'shop' }] } })
+      // The role allows reading metadata of everything that the user may read.
+      await hand(stage, 'cli0', { user, scope: { roles: [{ role: 'platform-cli' }] } })
+    },
   },
   ownership: {
     /** An owner also has the subresources. */
     rules: ({ chance }) => [rule(['*'], ours, chance.pick(['sharedsecrets', 'projectsecrets']))],
   },
   bindings: {
-    rules: () => [rule(author, rbac, 'rolebindings', 'clusterrolebindings'), rule(['get'], rbac, 'roles')],
+    rules: () => [rule(author, rbac, 'rolebindings', 'clusterrolebindings', 'roles')],
   },
   'team-names': {
     rules: () => [rule(replace, ours, 'teams')],

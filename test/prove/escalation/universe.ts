@@ -38,6 +38,7 @@ export const names = {
     'agent1',
     'own0',
     'own1',
+    'shop0',
     'cli0',
     'long0',
   ],
