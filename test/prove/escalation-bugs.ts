@@ -216,6 +216,25 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'D68: exchange the token of an agent': [
     edit('auth/jwt/exchange.ts', 'if (isAgentSubject(caller.username))', 'if (false)'),
   ],
+  'R2: a dry run tells whether a key exists': [
+    edit('admission/owned-access-key.ts', 'if (dryRun) return { object }', 'void dryRun'),
+  ],
+  'D12: two keys have one secret': [
+    edit('admission/brought-keys.ts', 'if (isDigestTaken(caller, digest, { uid, holders }))', 'if (false)'),
+  ],
+  'D62: let users choose the secret of a key': [
+    edit('admission/check-credential.ts', 'if (spec.key) throw refusal(', 'if (false) throw refusal('),
+  ],
+  'D22: a chosen secret does not end the overlap of a rotation': [
+    edit('admission/owned-access-key.ts', 'taken === old?.status?.digest && previous ?', 'previous ?'),
+  ],
+  'D60: bind a role in a namespace without its rules': [
+    edit(
+      'admission/check-grants.ts',
+      'if (!rulesSeen.has(role)) await checkRole(',
+      'if (!rulesSeen.has(role) && !grant.namespace) await checkRole(',
+    ),
+  ],
   'E11: drop fields that nobody knows': [
     edit('registry/validate.ts', "if (schema['x-closed']) found.errors.push(", 'if (false) found.errors.push('),
   ],

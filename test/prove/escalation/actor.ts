@@ -15,13 +15,21 @@ export type Actor = {
   readonly as?: { readonly user: string; readonly groups: readonly string[] }
 }
 
-export function chooseActor({ chance, prover, enabled }: Stage): Actor | undefined {
+/** Credentials that these attacks need. */
+const needed: { readonly [danger in Family]?: (credential: Credential) => boolean } = {
+  machines: one => one.isMachine,
+  'scoped-sharing': one => one.scope !== undefined,
+  lifetime: one => one.newKeysEnd !== Number.POSITIVE_INFINITY,
+  sessions: one => one.login !== undefined,
+}
+
+export function chooseActor({ chance, prover, enabled, prepared }: Stage): Actor | undefined {
   const { coalition, credentials, rights } = prover
   const alive = [...coalition].filter(one => credentials.endOf(one) !== undefined)
+  const isNeeded = needed[chance.pick([...prepared])]
+  const useful = isNeeded && chance.is(0.6) ? alive.filter(one => isNeeded(credentials.of(one) as Credential)) : []
   // Sometimes tries a secret that no longer works.
-  const machines = enabled.has('machines') ? alive.filter(one => credentials.of(one)?.isMachine) : []
-  const some = machines.length && chance.is(0.2) ? machines : alive
-  const secret = chance.is(0.97) ? chance.any(some) : chance.any([...coalition])
+  const secret = chance.is(0.97) ? chance.any(useful.length ? useful : alive) : chance.any([...coalition])
   if (secret === undefined) return undefined
   const credential = credentials.of(secret)
   const plain = { secret, credential, principal: credential?.principal }

@@ -4,11 +4,11 @@ import { namesOf, namespacesOf, reborn } from './actor.ts'
 import { clusterSpec, courier, labelsOf } from './cluster-drafts.ts'
 import { draft, keySpec } from './drafts.ts'
 import { bodyOf, visibleOf } from './encode.ts'
-import type { Stage } from './generator-context.ts'
+import { rate, type Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { type KindInfo, kinds, type Obj } from './objects.ts'
 import type { Step } from './step.ts'
-import { administrator, names, userObject } from './universe.ts'
+import { administrator, chosenSecrets, names, userObject } from './universe.ts'
 
 export function administer(stage: Stage): Step | undefined {
   const { coalition, credentials } = stage.prover
@@ -23,9 +23,10 @@ export function administer(stage: Stage): Step | undefined {
     [4, rotateKey],
     [4, switchKey],
     [3, giveKey],
-    [2, removeKey],
-    [stage.enabled.has('users') ? 3 : 0, switchUser],
-    [stage.prover.model.of(kinds.Cluster).length ? 8 : 0, editCluster],
+    [rate(stage, 'brought-keys', { often: 14, seldom: 1 }), bringKey],
+    [2 + rate(stage, 'brought-keys', { often: 3, seldom: 0 }), removeKey],
+    [rate(stage, 'users', { often: 4, seldom: 2 }) + rate(stage, 'machines', { often: 4, seldom: 0 }), switchUser],
+    [rate(stage, 'clusters', { often: 20, seldom: 4 }), editCluster],
   ])(stage)
 }
 
@@ -121,10 +122,11 @@ function rotateKey(stage: Stage): Step | undefined {
 }
 
 function switchKey(stage: Stage): Step | undefined {
-  const { chance, prover } = stage
+  const { chance, prover, enabled } = stage
   const key = chance.any(inPool(prover.model.of(kinds.OwnedAccessKey)))
-  const body = { spec: { disabled: chance.is(0.4) } }
-  return key && stepOf(stage, { ...key, method: 'merge', body, what: 'the disabled flag' })
+  const spec =
+    enabled.has('lifetime') && chance.is(0.3) ? { ttl: chance.pick([60, 3600, 864_000]) } : { disabled: chance.is(0.4) }
+  return key && stepOf(stage, { ...key, method: 'merge', body: { spec }, what: 'a limit' })
 }
 
 /** A key for a user; run.ts gives it to the attackers if the user is one. */
@@ -136,6 +138,23 @@ function giveKey(stage: Stage): Step | undefined {
   const whose = team ? { team } : { user: chance.pick(names.users) }
   const body = { metadata: { name }, spec: { ...spec, ...whose } }
   return stepOf(stage, { kind: kinds.OwnedAccessKey, name, method: 'create', body, what: 'creation' })
+}
+
+/** Chooses a secret, which another key may have or may have had, for a new or an existing key. */
+function bringKey(stage: Stage): Step | undefined {
+  const { chance, prover } = stage
+  const dryRun = chance.is(0.3)
+  const chosen = { key: chance.pick(chosenSecrets) }
+  const all = inPool(prover.model.of(kinds.OwnedAccessKey))
+  // Their secret from before a rotation still works.
+  const rotated = all.filter(one => one.object.status?.['previous'] !== undefined)
+  const key = chance.any(rotated.length && chance.is(0.5) ? rotated : all)
+  const made = chance.is(0.5) ? giveKey(stage) : undefined
+  if (made) {
+    const body = made.body as Obj
+    return { ...made, dryRun, body: { ...body, spec: { ...body.spec, ...chosen } } }
+  }
+  return key && stepOf(stage, { ...key, dryRun, method: 'merge', body: { spec: chosen }, what: 'a secret' })
 }
 
 function switchUser(stage: Stage): Step | undefined {

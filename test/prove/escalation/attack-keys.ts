@@ -1,14 +1,16 @@
 // Steps that create credentials: new access keys, rotations and tokens.
 
 import { type Actor, isBounded, isInPool, stepOf, tagged } from './actor.ts'
+import { withSpec } from './aspects/aspect.ts'
 import { keyOfSignIn, typos } from './aspects/keys.ts'
 import { agentKey } from './cluster-drafts.ts'
 import { keySpec, scope } from './drafts.ts'
+import { bodyOf, visibleOf } from './encode.ts'
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { kinds, tokens } from './objects.ts'
-import type { Family, Step } from './step.ts'
-import { type Atom, names } from './universe.ts'
+import type { Family, Method, Step } from './step.ts'
+import { type Atom, chosenSecrets, names } from './universe.ts'
 
 const rotationOf = (name: string): Atom => ({
   verb: 'create',
@@ -26,7 +28,10 @@ export function rotate(stage: Stage, actor: Actor): Step | undefined {
   const own = all.filter(one => actor.principal && prover.rights.may(actor.principal, rotationOf(one.name)))
   // Keys with groups of others are more useful.
   const strong = own.filter(one => one.object.spec?.groups?.length)
-  const key = chance.is(0.4) && strong.length ? chance.pick(strong) : chance.any(chance.is(0.9) ? own : all)
+  // So are keys that tokens were minted with.
+  const minted = own.filter(one => prover.credentials.tokens.some(({ keyUid }) => keyUid === one.uid))
+  const useful = chance.any([strong, minted].filter(some => some.length > 0))
+  const key = useful && chance.is(0.5) ? chance.pick(useful) : chance.any(chance.is(0.9) ? own : all)
   if (!key) return undefined
   const danger = dangerOfRotation(actor, key)
   if (!enabled.has(danger)) return undefined
@@ -73,6 +78,27 @@ function dangerOfKey(actor: Actor, isTypo: boolean, isClaim: boolean): Family | 
   if (actor.credential?.isMachine) return 'machines'
   if (isClaim || actor.credential?.login !== undefined) return 'sessions'
   return isBounded(actor) ? 'lifetime' : undefined
+}
+
+/** A secret that another key may have, for a new key or for one of the actor's own. */
+export function bringKey(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  if (!enabled.has('brought-keys')) return undefined
+  const { model } = prover
+  const part = { dryRun: chance.is(0.5), ...tagged(actor, 'brought-keys') }
+  const chosen = { key: chance.pick(chosenSecrets) }
+  const own = model.of(kinds.OwnedAccessKey).filter(isInPool)
+  const key = chance.any(own.filter(one => one.object.spec?.user === actor.principal?.username))
+  const name = names.keys.find(one => !model.get(kinds.OwnedAccessKey, '', one))
+  if (key && chance.is(0.4)) {
+    const method = chance.pick<Method>(['update', 'merge', 'json', 'apply'])
+    const visible = visibleOf(key.object)
+    const body = bodyOf(method, visible, withSpec(visible, chosen), kinds.OwnedAccessKey)
+    return stepOf(stage, actor, { kind: kinds.OwnedAccessKey, name: key.name, method, body, what: 'a secret', ...part })
+  }
+  if (name === undefined) return undefined
+  const body = { metadata: { name }, spec: chance.is(0.3) ? { ...keySpec(stage), ...chosen } : chosen }
+  return stepOf(stage, actor, { kind: kinds.OwnedAccessKey, name, method: 'create', body, what: 'creation', ...part })
 }
 
 export function mint(stage: Stage, actor: Actor): Step {

@@ -4,6 +4,7 @@ import { type Actor, isInPool, stepOf, tagged } from './actor.ts'
 import { keyOfSignIn } from './aspects/keys.ts'
 import { bodyOf, visibleOf } from './encode.ts'
 import type { Stage } from './generator-context.ts'
+import type { Known } from './model.ts'
 import { kinds, type Obj } from './objects.ts'
 import type { Method, Step } from './step.ts'
 import { atoms, hasBit, names, noBits } from './universe.ts'
@@ -11,15 +12,19 @@ import { atoms, hasBit, names, noBits } from './universe.ts'
 const links = atoms.flatMap(({ resource, sub }, index) => (resource === 'users' && sub === 'link' ? [index] : []))
 
 /** Writes a key that only the server may write. */
-export function touchSession(stage: Stage, actor: Actor): Step | undefined {
-  const { chance, prover, enabled } = stage
+export function touchSession(stage: Stage, someone: Actor): Step | undefined {
+  const { chance, prover, enabled, prepared } = stage
   const { model, signIns } = prover
+  const hasMachines = prepared.has('machines')
+  const isMachine = chance.is(hasMachines === prepared.has('sessions') ? 0.5 : hasMachines ? 0.9 : 0.1)
   const all = model
     .of(kinds.OwnedAccessKey)
-    .filter(one => (chance.is(0.5) ? signIns.isSession(one) : signIns.exchanged.has(one.uid)))
-  const own = all.filter(one => one.object.spec?.user === actor.principal?.username)
-  const key = chance.any(own.length && chance.is(0.8) ? own : all)
+    .filter(one => (isMachine ? signIns.exchanged.has(one.uid) : signIns.isSession(one)))
+  const disabled = all.filter(one => one.object.spec?.disabled)
+  const key = chance.any(disabled.length && chance.is(0.5) ? disabled : all)
   if (!key) return undefined
+  const actor = chance.is(0.9) ? ownerOf(stage, key) : someone
+  if (!actor) return undefined
   const danger = signIns.isSession(key) ? 'sessions' : 'machines'
   if (!enabled.has(danger)) return undefined
   const at = { kind: kinds.OwnedAccessKey, name: key.name, danger } as const
@@ -41,6 +46,18 @@ export function touchSession(stage: Stage, actor: Actor): Step | undefined {
   const method = chance.pick<Method>(['update', 'merge', 'json', 'apply'])
   const body = bodyOf(method, visible, edit(visible), kinds.OwnedAccessKey)
   return stepOf(stage, actor, { ...at, method, body, what: 'a write' })
+}
+
+/** The user of a key, with another credential that may write keys. */
+function ownerOf({ chance, prover: { coalition, credentials } }: Stage, { uid, object }: Known): Actor | undefined {
+  const own = [...coalition].flatMap(secret => {
+    const credential = credentials.of(secret)
+    const isOwner = credential?.principal.username === object.spec?.user && credential?.key?.uid !== uid
+    return credential && isOwner && !credential.isMachine
+      ? [{ secret, credential, principal: credential.principal }]
+      : []
+  })
+  return chance.any(own)
 }
 
 /** Lets an account sign in as a User. */

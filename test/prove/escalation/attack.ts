@@ -4,6 +4,7 @@ import {
   type Actor,
   bitsOf,
   chooseActor,
+  isBounded,
   isInPool,
   isScoped,
   namesOf,
@@ -12,17 +13,18 @@ import {
   stepOf,
   tagged,
 } from './actor.ts'
+import { without, withSpec } from './aspects/aspect.ts'
 import { reportAsAgent } from './attack-clusters.ts'
-import { makeKey, mint, rotate } from './attack-keys.ts'
+import { bringKey, makeKey, mint, rotate } from './attack-keys.ts'
 import { read } from './attack-reads.ts'
 import { link, touchSession } from './attack-sign-in.ts'
 import { draft } from './drafts.ts'
 import { bodyOf, visibleOf } from './encode.ts'
-import type { Stage } from './generator-context.ts'
-import { mutate } from './mutations.ts'
+import { rate, type Stage } from './generator-context.ts'
+import { type Mutation, mutate } from './mutations.ts'
 import { byPlural, type KindInfo, kinds, type Obj, rbac } from './objects.ts'
 import type { Method, Step } from './step.ts'
-import { atoms, hasBit, noBits } from './universe.ts'
+import { atoms, hasBit, noBits, placeOf } from './universe.ts'
 
 export function attack(stage: Stage): Step | undefined {
   const { chance, enabled, prover } = stage
@@ -30,21 +32,35 @@ export function attack(stage: Stage): Step | undefined {
   if (!actor) return undefined
   const make = chance.weighted<(stage: Stage, actor: Actor) => Step | undefined>([
     [50, change],
+    [rate(stage, 'lifetime', { often: 16, seldom: 4 }), relaxKey],
+    [rate(stage, 'ownership', { often: 14, seldom: 2 }), takeOwnership],
     [16, create],
     [7, remove],
-    [enabled.has('users') ? 2 : 0, removeUser],
+    [rate(stage, 'users', { often: 6, seldom: 2 }), removeUser],
+    [rate(stage, 'users', { often: 12, seldom: 0 }), changeUser],
     [7, rotate],
     [9, makeKey],
+    [rate(stage, 'brought-keys', { often: 10, seldom: 2 }), bringKey],
     [enabled.has('token-overlap') ? 6 : 1, mint],
-    [11, read],
+    [isScoped(actor) ? 22 : 11, read],
     [prover.model.of(kinds.Cluster).length ? 5 : 0, reportAsAgent],
-    [enabled.has('users') ? 7 : 0, link],
-    [enabled.has('sessions') || enabled.has('machines') ? 6 : 0, touchSession],
+    [rate(stage, 'users', { often: 12, seldom: 4 }), link],
+    [
+      rate(stage, 'sessions', { often: 30, seldom: 2 }) + rate(stage, 'machines', { often: 20, seldom: 2 }),
+      touchSession,
+    ],
   ])
   return make({ ...stage, holds: bitsOf(stage, actor) }, actor)
 }
 
-type Target = { readonly kind: KindInfo; readonly namespace: string; readonly name: string; readonly verb: string }
+type Target = {
+  readonly kind: KindInfo
+  readonly namespace: string
+  readonly name: string
+  readonly verb: string
+  /** undefined: any change. */
+  readonly mutation?: (object: Obj) => Mutation
+}
 
 /** An object on which the actor has one of these verbs. Chooses the kind first, so that frequent kinds do not dominate. */
 function chooseTarget({ chance, holds = noBits() }: Stage, verbs: readonly string[]): Target {
@@ -65,9 +81,54 @@ function chooseTarget({ chance, holds = noBits() }: Stage, verbs: readonly strin
 /** JSON is also YAML: the server parses a body by its content type. */
 const yaml = { headers: { 'content-type': 'application/yaml' } }
 
-function change(stage: Stage, actor: Actor): Step | undefined {
+const change = (stage: Stage, actor: Actor) => changeTarget(stage, actor, chooseTarget(stage, ['update', 'patch']))
+
+/** Removes a limit of a key of the actor. */
+function relaxKey(stage: Stage, actor: Actor): Step | undefined {
   const { chance, prover } = stage
-  const { kind, namespace, ...target } = chooseTarget(stage, ['update', 'patch'])
+  const own = prover.model
+    .of(kinds.OwnedAccessKey)
+    .filter(one => isInPool(one) && one.object.spec?.user === actor.principal?.username)
+  const key = chance.any(own.filter(({ object: { spec = {} } }) => spec.scope || spec.disabled || spec.ttl))
+  if (!key) return undefined
+  const { scope, disabled, ttl } = key.object.spec ?? {}
+  const edit = chance.pick<(object: Obj) => Obj>([
+    ...(scope ? [(object: Obj) => without(object, 'scope')] : []),
+    ...(disabled ? [(object: Obj) => withSpec(object, { disabled: false })] : []),
+    ...(ttl ? [(object: Obj) => withSpec(object, { ttl: 864_000 }), (object: Obj) => without(object, 'ttl')] : []),
+  ])
+  const mutation = (object: Obj): Mutation => ({ next: edit(object), what: 'a limit', danger: 'lifetime' })
+  return changeTarget(stage, actor, { ...key, verb: chance.pick(['update', 'patch']), mutation })
+}
+
+/** Makes an attacker the owner of an object that the actor may change. */
+function takeOwnership(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, attackers, enabled, holds = noBits() } = stage
+  const verb = chance.pick(['update', 'patch'])
+  const all = [kinds.SharedSecret, kinds.ProjectSecret, kinds.Team].flatMap(kind => prover.model.of(kind))
+  const found = chance.any(
+    all.filter(({ kind: { group, plural }, namespace, name }) => {
+      const index = placeOf({ verb, group, resource: plural, namespace, name })
+      return index >= 0 && hasBit(holds, index)
+    }),
+  )
+  const owner = { user: chance.pick(attackers) }
+  const danger = isScoped(actor) ? 'scoped-sharing' : 'ownership'
+  const mutation = (object: Obj): Mutation => ({ next: withSpec(object, { owner }), what: 'the owner', danger })
+  return found && enabled.has(danger) ? changeTarget(stage, actor, { ...found, verb, mutation }) : undefined
+}
+
+/** Mostly a disabled one. */
+function changeUser(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover } = stage
+  const all = prover.model.of(kinds.User).filter(isInPool)
+  const disabled = all.filter(one => one.object.spec?.disabled)
+  const user = chance.any(disabled.length && chance.is(0.7) ? disabled : all)
+  return user && changeTarget(stage, actor, { ...user, verb: chance.pick(['update', 'patch']) })
+}
+
+function changeTarget(stage: Stage, actor: Actor, { kind, namespace, ...target }: Target): Step | undefined {
+  const { chance, prover, enabled } = stage
   const there = prover.model.of(kind).filter(one => one.namespace === namespace && isInPool(one))
   const found = target.name ? prover.model.get(kind, namespace, target.name) : chance.any(there)
   if (!found) return undefined
@@ -79,7 +140,9 @@ function change(stage: Stage, actor: Actor): Step | undefined {
   ])
   const method = target.verb === 'update' ? 'update' : patch
   const visible = visibleOf(found.object)
-  const { next, what, danger } = mutate(stage, found, visible, isScoped(actor))
+  const { next, what, ...mutation } = target.mutation?.(visible) ?? mutate(stage, found, visible, isScoped(actor))
+  const isLimited = kind === kinds.OwnedAccessKey && isBounded(actor) && enabled.has('lifetime')
+  const danger = isLimited ? 'lifetime' : mutation.danger
   // A replacement needs the resourceVersion; a patch may have it.
   const isPinned = method !== 'update' && chance.is(0.2)
   const body = bodyOf(method, isPinned ? unpinned(visible) : visible, next, kind)
@@ -101,7 +164,8 @@ function create(stage: Stage, actor: Actor): Step | undefined {
   const free = namesOf(kind).filter(name => !prover.model.get(kind, namespace, name))
   const name = chance.is(0.9) && free.length ? chance.pick(free) : chance.any(namesOf(kind))
   if (name === undefined) return undefined
-  const danger = reborn(kind) ?? (isScoped(actor) && kind.group === rbac ? 'scoped-sharing' : undefined)
+  const ofRbac = kind === kinds.ClusterRoleBinding || kind === kinds.RoleBinding ? 'bindings' : undefined
+  const danger = reborn(kind) ?? (isScoped(actor) && kind.group === rbac ? 'scoped-sharing' : ofRbac)
   if (danger && !enabled.has(danger)) return undefined
   const object = draft(stage, kind, namespace, name)
   const body = kind.shared && chance.is(0.6) ? withoutSharing(object) : object

@@ -8,7 +8,7 @@ import type { Known } from './model.ts'
 import { kinds, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
 import { exchange, issue, openAccounts, signIn } from './sign-in-steps.ts'
 import type { Family } from './step.ts'
-import { administrator, names, userObject } from './universe.ts'
+import { administrator, chosenSecrets, names, userObject } from './universe.ts'
 
 /** Creates the objects of a world as its administrator. */
 export async function buildWorld(stage: Stage): Promise<void> {
@@ -152,6 +152,18 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   },
   'scoped-sharing': {
     rules: () => [rule(['*'], ours, 'projectsecrets'), rule(author, rbac, 'roles', 'rolebindings')],
+    objects: async (stage, user) => {
+      await hand(stage, 'shop0', { user, scope: { projects: [{ project: 'shop' }] } })
+      // The role allows reading metadata of everything that the user may read.
+      await hand(stage, 'cli0', { user, scope: { roles: [{ role: 'platform-cli' }] } })
+    },
+  },
+  ownership: {
+    /** An owner also has the subresources. */
+    rules: ({ chance }) => [rule(['*'], ours, chance.pick(['sharedsecrets', 'projectsecrets']))],
+  },
+  bindings: {
+    rules: () => [rule(author, rbac, 'rolebindings', 'clusterrolebindings', 'roles')],
   },
   'team-names': {
     rules: () => [rule(replace, ours, 'teams')],
@@ -168,16 +180,20 @@ const gifts: { readonly [danger in Family]?: Gift } = {
     },
   },
   lifetime: {
+    /** A key that is limited in another way, and a credential without a limit. */
     objects: async (stage, user) => {
       const { chance } = stage
-      const spec = { user, ...(chance.is(0.5) ? { ttl: 900 } : {}), ...(chance.is(0.5) ? { scope: scope(stage) } : {}) }
-      await make(stage, kinds.OwnedAccessKey, '', 'k3', { spec })
+      const limit = chance.is(0.7) ? { scope: scope(stage) } : { disabled: true }
+      await make(stage, kinds.OwnedAccessKey, '', 'k3', {
+        spec: { user, ...limit, ...(chance.is(0.5) ? { ttl: chance.pick([900, 86_400]) } : {}) },
+      })
+      if (chance.is(0.5)) await hand(stage, 'long0', { user })
     },
   },
   users: {
     rules: ({ chance }) => [
-      rule([...author, ...(chance.is(0.5) ? ['delete'] : [])], ours, 'users'),
-      ...(chance.is(0.5) ? [rule(['create'], ours, 'users/link')] : []),
+      rule([...author, ...(chance.is(0.8) ? ['delete'] : [])], ours, 'users'),
+      ...(chance.is(0.7) ? [rule(['create'], ours, 'users/link')] : []),
     ],
     /** A disabled user with more permissions, whose account the attackers have. */
     objects: async stage => {
@@ -192,11 +208,17 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       if (!prover.model.get(kinds.User, '', at.name)) await make(stage, kinds.User, '', at.name, { spec: { username } })
       await prover.perform({ ...admin, ...at, method: 'merge', body: { spec: disabled } })
       await bind(stage, 'hat-leaver', chance.pick(['r0', 'r1', 'r2', 'platform-viewer']), [userSubject(username)])
+      // Somebody whom an account of the attackers could be linked to.
+      const victim = names.users.find(one => !one.includes(':') && !attackers.includes(one))
+      if (victim === undefined) return
+      if (!prover.signIns.userOf(victim)) await make(stage, kinds.User, '', victim, { spec: { username: victim } })
+      await bind(stage, 'hat-victim', chance.pick(['r0', 'platform-viewer']), [userSubject(victim)])
     },
   },
   sessions: {
     objects: async stage => {
       const { chance, prover } = stage
+      prover.accounts.add(chance.pick(names.accounts))
       for (const account of names.accounts)
         Object.assign(prover.server.provider.accounts[account] ?? {}, { groups: ['dev', 'ops'] })
       const rules = [rule(author, ours, chance.pick(['sharedsecrets', 'projectsecrets', 'teams']))]
@@ -229,12 +251,25 @@ const gifts: { readonly [danger in Family]?: Gift } = {
         const step = next(stage)
         if (step) await prover.signIn(step)
       }
+      const exchanged = prover.model.of(kinds.OwnedAccessKey).find(one => prover.signIns.exchanged.has(one.uid))
+      const user = exchanged?.object.spec?.user ?? 'bot:job'
       // Its user may disable and delete an exchanged key, and nothing else.
       const isFree = prover.model.get(kinds.OwnedAccessKey, '', 'k4') === undefined
-      if (isFree && chance.is(0.6)) await hand(stage, 'k4', { user: 'bot:job' })
+      if (isFree && chance.is(0.8)) await hand(stage, 'k4', { user })
+      // The administrator may disable it.
+      const isKnown = prover.model.get(kinds.User, '', userObject(user)) !== undefined
+      if (!isKnown && chance.is(0.6)) await make(stage, kinds.User, '', userObject(user), { spec: { username: user } })
     },
   },
   clusters: clusterGift,
+  'brought-keys': {
+    objects: async (stage, user) => {
+      const { chance } = stage
+      const [own = '', other = ''] = chosenSecrets
+      await hand(stage, 'own0', { user, key: own, ...(chance.is(0.3) ? { ttl: 3600 } : {}) })
+      await make(stage, kinds.OwnedAccessKey, '', 'own1', { spec: { user: chance.pick(names.users), key: other } })
+    },
+  },
   'secret-names': {
     rules: () => [rule(replace, ours, 'sharedsecrets')],
     objects: async stage => {

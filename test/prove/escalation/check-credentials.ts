@@ -112,16 +112,17 @@ function checkMint({ credentials }: Prover, { step, before, answer }: Outcome): 
     )
 }
 
+/** Its secret works, and is still that of the same key. */
+const isAlive = ({ endOf, secrets }: Prover['credentials'], { secret, keyUid }: Token): boolean =>
+  endOf(secret) !== undefined && (secrets.get(secret)?.keyUid ?? keyUid) === keyUid
+
 /** A token whose secret no longer works has expired, or the server has revoked it. */
 export function checkTokens({ credentials, model, server }: Prover): void {
   const { tokens: all } = credentials
   for (let index = all.length - 1; index >= 0; index--) {
     const token = all[index] as Token
     if (token.expires <= server.now()) all.splice(index, 1)
-    else if (
-      credentials.endOf(token.secret) === undefined &&
-      !model.of(kinds.TokenRevocation).some(one => revokes(one, token))
-    )
+    else if (!isAlive(credentials, token) && !model.of(kinds.TokenRevocation).some(one => revokes(one, token)))
       throw new Violation(
         'tokens',
         `a token of "${token.username}" works for another ${(token.expires - server.now()) / 1000} s, though its secret no longer does`,

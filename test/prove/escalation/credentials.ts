@@ -218,9 +218,12 @@ export function openCredentials(model: Model, signIns: SignIns, now: () => numbe
     },
     learn(secret, key, overlap) {
       const before = current.get(key.uid)
-      const older = secrets.get(previous.get(key.uid) ?? '')
-      const last = secrets.get(before ?? '')
-      if (older && older !== last) older.until = Math.min(older.until, now())
+      // A client chose the secret that the key has.
+      if (before === secret) return
+      // A chosen secret may belong to another key by now.
+      const lifeOf = (one = '') => (secrets.get(one)?.keyUid === key.uid ? secrets.get(one) : undefined)
+      const [older, last] = [lifeOf(previous.get(key.uid)), lifeOf(before)]
+      if (older) older.until = Math.min(older.until, now())
       if (last && before !== undefined) {
         last.until = now() + overlap
         previous.set(key.uid, before)

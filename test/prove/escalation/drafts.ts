@@ -17,7 +17,7 @@ import {
   type Spec,
   type Subject,
 } from './objects.ts'
-import { atoms, type Bits, hasBit, names, userObject, userObjects } from './universe.ts'
+import { atoms, type Bits, builtIn, hasBit, names, userObject, userObjects } from './universe.ts'
 
 /** A rule that the actor has. */
 function heldRule({ chance }: Stage, holds: Bits): PolicyRule | undefined {
@@ -243,14 +243,16 @@ export function draft(stage: Stage, kind: KindInfo, namespace: string, name: str
   }
   if (kind === kinds.ClusterRoleBinding || kind === kinds.RoleBinding) {
     const ofNamespace = kind === kinds.RoleBinding && is(0.5)
+    // Attackers also try the role that allows everything.
+    const clusterRoles = stage.holds ? [...names.clusterRoles, builtIn, builtIn] : names.clusterRoles
     return {
       ...base,
       roleRef: {
         apiGroup: rbac,
         kind: ofNamespace ? 'Role' : 'ClusterRole',
-        name: pick(ofNamespace ? names.roles : names.clusterRoles),
+        name: pick(ofNamespace ? names.roles : clusterRoles),
       },
-      subjects: [subject(stage), ...some([subject(stage)], 1)],
+      subjects: [is(0.4) ? userSubject(pick(stage.attackers)) : subject(stage), ...some([subject(stage)], 1)],
     }
   }
   const spec = specOf(stage, kind, name)

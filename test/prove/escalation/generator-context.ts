@@ -17,3 +17,9 @@ export type Stage = {
   /** The permissions of the actor, who has most of what it grants. */
   readonly holds?: Bits
 }
+
+type Rate = { readonly often: number; readonly seldom: number }
+
+/** How often to take a step of an attack: more often in a world that is prepared for it. */
+export const rate = ({ enabled, prepared }: Stage, danger: Family, { often, seldom }: Rate): number =>
+  prepared.has(danger) ? often : enabled.has(danger) ? seldom : 0

@@ -35,7 +35,7 @@ export type StoreChange = {
   readonly object: Obj
 }
 
-/** The cause of a change: the server, or a request. A rotation may change the team that a key refers to. */
+/** The cause of a change: the server, or a request. A rotation or a chosen secret may change the team that a key refers to. */
 export type Cause = 'server' | 'request' | 'rotation'
 
 export type Model = {

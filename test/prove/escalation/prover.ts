@@ -4,6 +4,7 @@ import { ProjectSecret } from '../../../src/kinds/project-secret.ts'
 import type { Cursor } from '../../../src/storage/store.ts'
 import type { HttpAnswer } from '../../support/direct-http.ts'
 import { type Canaries, openCanaries } from './canaries.ts'
+import { checkBroughtKeys, checkSilence, chosenIn } from './check-brought-keys.ts'
 import { checkDesired, checkFlows, type Graces } from './check-clusters.ts'
 import { checkCredentials, checkTokens } from './check-credentials.ts'
 import { checkAnswer, checkData } from './check-data.ts'
@@ -125,7 +126,7 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
           : slot === slotOf(step.kind, step.namespace, name))
       if (!isMeant) return 'server'
       done.add(slot)
-      return step.sub === 'rotate' ? 'rotation' : 'request'
+      return step.sub === 'rotate' || chosenIn(step) !== undefined ? 'rotation' : 'request'
     }
   }
 
@@ -143,6 +144,7 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
     const outcome = { step, before, request, answer, accepted, changes, shown: secret }
     if (accepted && !step.dryRun) learn(outcome, name)
     prover.check(outcome)
+    await checkSilence(prover, outcome)
     if (changes.length > 0) await checkDesired(prover, false)
     return outcome
   }
@@ -161,7 +163,7 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
           step.method === 'json' ? 'json' : step.method === 'create' || step.method === 'update' ? 'whole' : 'merge'
         credentials.sent(key, { how, body: step.body })
       }
-      const secret = shown ?? (isRotation ? undefined : sentSecret(step.body))
+      const secret = shown ?? chosenIn(step)
       if (key && secret) {
         const overlap = (step.body as { spec?: { overlapSeconds?: number } } | undefined)?.spec?.overlapSeconds ?? 0
         credentials.learn(secret, key, isRotation ? overlap * 1000 : 0)
@@ -229,6 +231,7 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
       const { step, changes, accepted } = outcome
       if (accepted) {
         checkRequest(outcome)
+        checkBroughtKeys(prover, outcome)
         checkCredentials(prover, outcome)
         checkScopedKeys(outcome)
       }
@@ -263,12 +266,6 @@ function parsed({ text }: HttpAnswer): unknown {
   } catch {
     return undefined
   }
-}
-
-/** A secret that the client chose itself. */
-function sentSecret(body: unknown): string | undefined {
-  if (!Array.isArray(body)) return (body as Obj | undefined)?.spec?.key
-  return body.find(({ path }: { path?: string }) => path === '/spec/key')?.value as string | undefined
 }
 
 type Claims = {

@@ -6,6 +6,7 @@ import { buildWorld } from './build.ts'
 import { checkWholeBound } from './check-permissions.ts'
 import { requestOf } from './encode.ts'
 import type { Stage } from './generator-context.ts'
+import { kinds } from './objects.ts'
 import { openProver, type Prover } from './prover.ts'
 import { type Chance, openChance } from './seeded-choices.ts'
 import { signInStep } from './sign-in-steps.ts'
@@ -34,6 +35,17 @@ export type Tried = {
   /** Number of attempts, by attack. */
   readonly dangers: { [danger in Family]: number }
 }
+/** Attacks that were never tried, and kinds without an accepted or a refused request: such a run proves little. */
+export function gapsIn({ writes, dangers }: Tried): string[] {
+  const gaps: string[] = families.filter(one => dangers[one] === 0)
+  for (const { kind } of Object.values(kinds).filter(one => one !== kinds.TokenRevocation)) {
+    const own = Object.entries(writes).filter(([what]) => what.split(/[ /]/)[0] === kind)
+    for (const field of ['accepted', 'refused'] as const)
+      if (own.every(([, one]) => one[field] === 0)) gaps.push(`${kind}: none ${field}`)
+  }
+  return gaps
+}
+
 /** A violation with its position in the run. */
 export class Escalation extends Error {
   readonly invariant: Invariant
@@ -46,7 +58,8 @@ export class Escalation extends Error {
   }
 }
 
-const stepsPerWorld = 400
+/** Most attacks need a few steps, while the objects that they need are there. Some need many. */
+const worldSizes = [60, 120, 300]
 const sweepEvery = 60
 
 export async function runEscalation(options: EscalationOptions): Promise<Tried> {
@@ -59,16 +72,18 @@ export async function runEscalation(options: EscalationOptions): Promise<Tried> 
     dangers: Object.fromEntries(families.map(one => [one, 0])) as Tried['dangers'],
   }
   for (let index = world; tried.steps < steps && performance.now() < until; index++) {
-    await runWorld({ ...options, world: index, steps: Math.min(stepsPerWorld, steps - tried.steps) }, tried)
+    await runWorld({ ...options, world: index, steps: steps - tried.steps }, tried)
     tried.worlds++
   }
   return tried
 }
 
-async function runWorld({ seed, steps, only, except, world }: EscalationOptions, tried: Tried): Promise<void> {
+async function runWorld(options: EscalationOptions, tried: Tried): Promise<void> {
+  const { seed, steps: most, only, world } = options
   const chance = openChance(`${seed}/${world}`)
+  const steps = Math.min(chance.pick(worldSizes), most)
   const prover = await openProver(chance.is(0.15))
-  const stage: Stage = { prover, chance, ...castOf(chance, only, except) }
+  const stage: Stage = { prover, chance, ...castOf(chance, options) }
   const journal: Entry[] = []
   let step = 0
   try {
@@ -113,9 +128,14 @@ async function runWorld({ seed, steps, only, except, world }: EscalationOptions,
   }
 }
 
+/** Attacks that need steps of sign-in. */
+const signInFamilies: readonly Family[] = ['users', 'sessions', 'machines', 'clusters']
+
 /** False: this step is another one. */
 async function trySignIn(stage: Stage, { dangers }: Tried, note: (what: string) => void): Promise<boolean> {
-  const step = stage.chance.is(0.06) ? signInStep(stage) : undefined
+  const { chance, prepared } = stage
+  const isPrepared = signInFamilies.some(one => prepared.has(one))
+  const step = chance.is(isPrepared ? 0.1 : 0.04) ? signInStep(stage) : undefined
   if (!step) return false
   note(step.what)
   if (step.danger) dangers[step.danger]++
@@ -123,31 +143,38 @@ async function trySignIn(stage: Stage, { dangers }: Tried, note: (what: string) 
   return true
 }
 
-/** Not every step fits the world. Then it tries another. */
+/** Not every step fits the world. Then it tries another. Most steps of attackers belong to an attack that the world is prepared for. */
 function nextStep(stage: Stage): Step {
+  const { chance, prepared } = stage
   for (let tries = 0; tries < 200; tries++) {
-    const step = stage.chance.is(0.18) ? administer(stage) : attack(stage)
-    if (step) return step
+    if (chance.is(0.15)) {
+      const step = administer(stage)
+      if (step) return step
+    } else {
+      const step = attack(stage)
+      if (step && ((step.danger && prepared.has(step.danger)) || chance.is(0.25))) return step
+    }
   }
   throw new Error('there is nothing left to try in this world')
 }
 
-/** The attackers, and the attacks that the objects are prepared for. */
+/** The attackers, and the attacks that the objects are prepared for: one in turn, and others. */
 function castOf(
   chance: Chance,
-  only: Family | undefined,
-  except: readonly Family[] = [],
+  { seed, world = 0, only, except = [] }: EscalationOptions,
 ): Pick<Stage, 'attackers' | 'enabled' | 'prepared'> {
   const enabled = only ? [only] : families.filter(one => !except.includes(one))
-  return {
-    attackers: [...new Set([chance.pick(names.users), chance.pick(names.users)])],
-    enabled: new Set(enabled),
-    prepared: new Set([
-      ...Array.from({ length: 4 }, () => chance.pick(enabled)),
-      // Connected clusters have many ways in.
-      ...(enabled.includes('clusters') && chance.is(0.4) ? (['clusters'] as const) : []),
-    ]),
-  }
+  const first = openChance(seed).below(enabled.length)
+  const prepared = new Set([
+    enabled[(first + world) % enabled.length] as Family,
+    ...Array.from({ length: 2 }, () => chance.pick(enabled)),
+    // Connected clusters have many ways in.
+    ...(enabled.includes('clusters') && chance.is(0.3) ? (['clusters'] as const) : []),
+  ])
+  // They also have keys of their own, which are not bound to a token or a session.
+  const holder = prepared.has('machines') ? 'bot:job' : prepared.has('sessions') ? 'corp:pia' : undefined
+  const second = holder !== undefined && chance.is(0.6) ? holder : chance.pick(names.users)
+  return { attackers: [...new Set([chance.pick(names.users), second])], enabled: new Set(enabled), prepared }
 }
 
 /** The administrator gives a new key to its user. */

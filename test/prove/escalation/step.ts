@@ -25,6 +25,8 @@ export const families = [
   'sessions',
   'machines',
   'clusters',
+  'brought-keys',
+  'bindings',
 ] as const
 export type Family = (typeof families)[number]
 

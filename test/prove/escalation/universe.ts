@@ -23,11 +23,33 @@ export const names = {
   clusterBindings: ['b0', 'b1', 'b2', 'b3', 'hat0', 'hat1', 'courier'],
   roles: ['q0', 'q1'],
   bindings: ['c0', 'c1'],
-  keys: ['k0', 'k1', 'k2', 'k3', 'k4', 'k5', 'k6', 'k7', 'k8', 'k9', 'agent0', 'agent1'],
+  keys: [
+    'k0',
+    'k1',
+    'k2',
+    'k3',
+    'k4',
+    'k5',
+    'k6',
+    'k7',
+    'k8',
+    'k9',
+    'agent0',
+    'agent1',
+    'own0',
+    'own1',
+    'shop0',
+    'cli0',
+    'long0',
+  ],
   clusters: ['c0', 'c1', 'c2'],
   /** Roles of connected clusters. Some have the names of roles of this API. */
   remoteRoles: ['r0', 'view'],
 } as const
+/** Secrets that clients choose for access keys. There are few, so that two clients choose the same one. */
+export const chosenSecrets: readonly string[] = ['first', 'second', 'third'].map(word =>
+  `chosen-${word}`.padEnd(40, '-'),
+)
 export const administrator = 'admin'
 export const builtIn = 'platform-admin'
 /** The scope of one of the issuers of machine tokens. */

@@ -12,6 +12,8 @@ export const invariants = {
   answers: 'no answer shows an attacker data or secrets it may not read',
   machines: 'a machine creates, changes and rotates no access keys (D67)',
   'sign-ins': 'only the server writes sessions, exchanged keys and the sign-in of a key (D64, D66)',
+  'brought keys':
+    'only administrators choose the secret of a key, each secret has one key, and no other answer tells whether it exists (D12, D62)',
   delivery: 'a connected cluster gets only roles and secrets that those who sent them may send (D68, D69)',
   'scoped keys': 'a scoped key changes no access, owner, role, binding or team membership (D25)',
 } as const

@@ -20,7 +20,10 @@ export const typos: readonly ((object: Obj) => Obj)[] = [
 /** Makes a key look like a session, or like one that depends on a sign-in. */
 export function keyOfSignIn({ chance, prover }: Stage): (object: Obj) => Obj {
   const { model, signIns } = prover
-  const session = chance.any(model.of(kinds.OwnedAccessKey).filter(one => signIns.isSession(one)))
+  const sessions = model.of(kinds.OwnedAccessKey).filter(one => signIns.isSession(one))
+  const session = chance.any(sessions)
+  /** A parent must be a key of the same user. */
+  const ownSession = ({ spec }: Obj) => chance.any(sessions.filter(one => one.object.spec?.user === spec?.user))
   const groups = ['corp:dev', 'corp:ops']
   const identity = { userId: 'pia', username: 'corp:pia', connector: 'corp', groups }
   const record = JSON.stringify({ idle: 43_200, issuer: prover.server.provider.urls.corp })
@@ -28,7 +31,7 @@ export function keyOfSignIn({ chance, prover }: Stage): (object: Obj) => Obj {
     object => withSpec(object, { type: 'Login' }),
     object => withSpec(object, { type: 'Login', identity }),
     object => withSpec(object, { identity, identityRefresh: new Date(prover.server.now()).toISOString() }),
-    object => withSpec(object, { parent: session?.name ?? 'k0' }),
+    object => withSpec(object, { parent: (ownSession(object) ?? session)?.name ?? 'k0' }),
     object => withSpec(object, { oidcLogin: { groups }, oidcProvider: { connector: 'corp' } }),
     object => withAnnotation(object, 'platform.sh/login', session?.uid ?? 'none'),
     object => withAnnotation(withSpec(object, { type: 'Login', identity }), 'platform.sh/session', record),

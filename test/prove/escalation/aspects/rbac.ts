@@ -48,6 +48,7 @@ export const bindings: readonly Aspect[] = [
   {
     weight: 8,
     what: 'subjects',
+    danger: 'bindings',
     make: stage => object => ({
       ...object,
       subjects: stage.chance.is(0.2)
@@ -61,6 +62,7 @@ export const bindings: readonly Aspect[] = [
   {
     weight: 1,
     what: 'the role reference',
+    danger: 'bindings',
     make: () => object =>
       object.roleRef ? { ...object, roleRef: { ...object.roleRef, kind: 'ClusterRole', name: builtIn } } : object,
   },
