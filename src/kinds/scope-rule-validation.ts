@@ -42,8 +42,8 @@ export function checkRule(rule: ScopeRule, at: string): FieldError[] {
   return errors
 }
 
-/** Verbs of requests are lower-case words. */
-const verbPattern = /^(?:\*|[a-z][a-z-]*)$/
+/** Verbs of requests are lower-case words; custom verbs may have digits. */
+const verbPattern = /^(?:\*|[a-z][a-z0-9-]*)$/
 const emptyName = 'an empty text matches nothing'
 export const rightName = 'must be a name of lower-case letters, digits, - and ., such as prod, or * for all'
 

@@ -8,26 +8,34 @@ const database = 'platform-console'
 const store = 'drafts'
 const keyName = 'key'
 
+/** Opened once: a page that closes soon after the last key press has little time to store it. */
+let opened: Promise<IDBDatabase> | undefined
 function open(): Promise<IDBDatabase> {
-  return new Promise((resolve, reject) => {
+  opened ??= new Promise((resolve, reject) => {
     const request = indexedDB.open(database, 1)
     request.onupgradeneeded = () => request.result.createObjectStore(store)
-    request.onsuccess = () => resolve(request.result)
-    request.onerror = () => reject(request.error ?? new Error('IndexedDB is not available'))
+    request.onsuccess = () => {
+      const db = request.result
+      db.onclose = () => {
+        opened = undefined
+      }
+      resolve(db)
+    }
+    request.onerror = () => {
+      opened = undefined
+      reject(request.error ?? new Error('IndexedDB is not available'))
+    }
   })
+  return opened
 }
 
 async function run<T>(mode: IDBTransactionMode, action: (drafts: IDBObjectStore) => IDBRequest<T>): Promise<T> {
   const db = await open()
-  try {
-    return await new Promise<T>((resolve, reject) => {
-      const request = action(db.transaction(store, mode).objectStore(store))
-      request.onsuccess = () => resolve(request.result)
-      request.onerror = () => reject(request.error ?? new Error('IndexedDB failed'))
-    })
-  } finally {
-    db.close()
-  }
+  return new Promise<T>((resolve, reject) => {
+    const request = action(db.transaction(store, mode).objectStore(store))
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error ?? new Error('IndexedDB failed'))
+  })
 }
 
 let last: Promise<unknown> = Promise.resolve()
