@@ -19,12 +19,14 @@ export async function openSystem(
   signIn?: BuildOptions['signIn'],
   unstored?: Pick<BuildOptions, 'auditLog' | 'previewPatches'>,
 ): Promise<System> {
-  const { adminKey, handle, close } = await openDirectServer({
+  const { apiServer, adminKey, handle, close } = await openDirectServer({
     now: Date.now,
     auditLevel: 'Metadata',
     ...(first ? { first } : {}),
     signIn,
     unstored,
   })
+  // A server builds its index soon after the start.
+  await apiServer.registry.indexed()
   return { adminKey, ask: request => send(handle, request), watch: request => stream(handle, request), close }
 }
