@@ -248,7 +248,8 @@ async function readPages(
       found.set(row.id, row)
     }
     next = page.continue
-    beyond = page.remainingItemCount ?? 1 // there is no number for a caller who sees only a part
+    // The server sends no number to callers who see only some of the objects.
+    beyond = page.remainingItemCount ?? 1
     if (!progress(found, page.resourceVersion)) return undefined
   } while (next && found.size < maxRows)
   return { rows: found, beyond: next ? beyond : 0 }
