@@ -161,6 +161,26 @@ describe('power over connected clusters:', () => {
     await refused(change(eve, `${clusters}/lab`, { metadata: { labels: { tier: 'lab' } } }), 403, /lab:owner/)
   })
 
+  test('a label that sends further keys, or another type, of a secret that flows already needs get', async () => {
+    const { admin } = stage
+    const site = await stage.connect('site', { projects: [{ project: 'keys', namespaces: ['keys'] }] })
+    const labelled = { selector: { matchLabels: { site: 'open' } } }
+    const named = { clusters: { names: ['site'] }, keys: ['user'] }
+    const both = { user: 'YQ==', ...data }
+    const label = (person: Person) => change(person, `${clusters}/site`, { metadata: { labels: { site: 'open' } } })
+    await must(create(admin, 'wider', { data: both, deliver: [{ clusters: labelled }, named] }, 'keys'))
+    await untilItems(site, 'secret/keys/wider')
+    await refused(label(eve), 403, /p-keys/)
+    await must(admin.ask('DELETE', `${projectSecrets('keys')}/wider`))
+    const typed = { clusters: labelled, keys: ['user'], type: 'kubernetes.io/basic-auth' }
+    await must(create(admin, 'typed', { data: both, deliver: [typed, named] }, 'keys'))
+    await refused(label(eve), 403, /p-keys/)
+    await must(admin.ask('DELETE', `${projectSecrets('keys')}/typed`))
+    // The first entry counts, so this label changes nothing.
+    await must(create(admin, 'same', { data: both, deliver: [named, { clusters: labelled }] }, 'keys'))
+    await must(label(eve))
+  })
+
   test('a role in a cluster that is gone is not a role in the next one of its name', async () => {
     const { admin } = stage
     const spec = (users: readonly string[]) => ({

@@ -209,7 +209,7 @@ export function openDesiredState(options: DesiredStateOptions): DesiredState {
     },
     flowsTo: cluster => ({
       secrets: [...secrets.values()].flatMap(({ object, ref, uid }) =>
-        targetsIn(object, cluster).map(({ namespace, name }) => ({ key: `${uid} ${namespace}/${name}`, ref })),
+        targetsIn(object, cluster).map(target => ({ key: JSON.stringify([uid, target]), ref })),
       ),
       roles: [...teams.all()].flatMap(team =>
         rolesIn(team, cluster).map(role => ({ key: `${team.uid} ${role}`, role })),

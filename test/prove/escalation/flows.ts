@@ -86,6 +86,8 @@ export function flowsOf(model: Model): Flows {
   for (const secret of model.of(kinds.ProjectSecret)) {
     if (isLeaving(secret)) continue
     const { deliver = [], owner } = secret.object.spec ?? {}
+    // Several entries may ask for the same Secret. The first counts.
+    const taken = new Set<string>()
     for (const entry of deliver) {
       const { clusters: selection = {} } = entry
       const id = [secret.uid, { ...entry, clusters: undefined }, ownerId(model, secret, owner)]
@@ -94,6 +96,9 @@ export function flowsOf(model: Model): Flows {
       for (const cluster of clusters) {
         if (!isOpen(cluster) || !selects(model, secret, selection, cluster)) continue
         for (const namespace of namespacesIn(cluster, secret, entry)) {
+          const slot = JSON.stringify([cluster.uid, namespace, base.name])
+          if (taken.has(slot)) continue
+          taken.add(slot)
           const at = { cluster: cluster.name, uid: cluster.uid, namespace }
           add([...id, cluster.uid, namespace, cluster.object.spec?.gateway], { ...base, ...at })
         }
