@@ -188,7 +188,8 @@ export function sharedRights(
 ): ObjectPermission[] {
   const { owner: whose, access: entries = [] } = object.spec ?? {}
   const means = teamMatcher(object)
-  const isIn = (team: string) => teams.has(team) && means(team, teams.get(team))
+  // Somebody may impersonate the group of a team that does not exist.
+  const isIn = (team: string) => teams.get(team) !== undefined && means(team, teams.get(team))
   const is = (user: string) => {
     const team = user === username ? teamOfGroup(user) : undefined
     return team === undefined ? user === username : isIn(team)

@@ -72,6 +72,15 @@ test('impersonation needs permission for the name, and a refusal does not reveal
   assert.doesNotMatch(text, /platform:team:shop/)
 })
 
+test('the group of a team that does not exist gives nothing', async () => {
+  const access = [{ verbs: ['get'], teams: ['later'] }]
+  const path = `${secrets()}/early`
+  await must(admin.ask('POST', secrets(), { metadata: { name: 'early' }, spec: { access } }))
+  await refused(admin.ask('GET', path, undefined, asGroup('later')), 403)
+  await must(admin.ask('POST', teams, { metadata: { name: 'later' } }))
+  await must(admin.ask('GET', path, undefined, asGroup('later')))
+})
+
 test('in groups and users of access reviews', async () => {
   for (const team of ['shop', 'store']) assert.equal(await review({ groups: [group(team)] }), true, team)
   for (const team of ['other', 'nobody']) assert.equal(await review({ groups: [group(team)] }), false, team)

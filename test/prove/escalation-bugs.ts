@@ -14,6 +14,12 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'E2: create keys while impersonating': [
     edit('admission/check-credential.ts', 'if (caller.impersonator !== undefined)', 'if (false)'),
   ],
+  'E2: impersonate groups without permission': [
+    edit('auth/authn/impersonate.ts', "  for (const group of groups) check('groups', group)\n", ''),
+  ],
+  'D23: check impersonation for the username of a team': [
+    edit('auth/authn/impersonate.ts', "const object = group === '' ? named(name) : name", 'const object = name'),
+  ],
   'E3: rotate a key with groups of others': [
     edit('admission/check-credential.ts', 'if (foreign.length)', 'if (false)'),
   ],

@@ -1,18 +1,31 @@
 // The actor of the next step: one of the attackers' secrets, sometimes with impersonation.
 
 import type { Credential, Principal } from './credentials.ts'
+import { usernameOf } from './drafts.ts'
 import type { Stage } from './generator-context.ts'
+import { impersonated } from './impersonation.ts'
 import type { Known } from './model.ts'
-import { type KindInfo, kinds } from './objects.ts'
+import { type KindInfo, kinds, teamGroup } from './objects.ts'
 import { scopeBits } from './scopes.ts'
-import type { Family, Step } from './step.ts'
-import { administrator, atoms, type Bits, bothBits, builtIn, hasBit, names, noBits, userObjects } from './universe.ts'
+import type { Family, Impersonation, Step } from './step.ts'
+import {
+  administrator,
+  atoms,
+  type Bits,
+  bothBits,
+  builtIn,
+  hasBit,
+  impersonatedGroups,
+  names,
+  noBits,
+  userObjects,
+} from './universe.ts'
 
 export type Actor = {
   readonly secret: string
   readonly credential: Credential | undefined
   readonly principal: Principal | undefined
-  readonly as?: { readonly user: string; readonly groups: readonly string[] }
+  readonly as?: Impersonation
 }
 
 /** Credentials that these attacks need. */
@@ -44,10 +57,19 @@ export function chooseActor({ chance, prover, enabled, prepared }: Stage): Actor
   const wanted = users.length ? users : chance.is(0.03) ? [...names.users, administrator] : []
   const user = chance.any(wanted)
   if (user === undefined) return plain
-  const groups = chance.some(allowed('groups'), 1)
-  const principal = credentials.principalOf(user, ['system:authenticated', ...groups])
-  return { ...plain, principal, as: { user, groups } }
+  const groups = chance.weighted([
+    [5, chance.some(allowed('groups'), 1)],
+    [2, chance.some(teamGroups, 1)],
+    [1, chance.some(impersonatedGroups, 1)],
+  ])
+  const as = { user, groups: groups.map(group => (chance.is(0.5) ? withUsername(group) : group)) }
+  return { ...plain, principal: impersonated(prover, as), as }
 }
+
+const teamGroups = names.teams.map(team => `${teamGroup}${team}`)
+/** A team by its username, where it can have one (D23). */
+const withUsername = (group: string) =>
+  group.startsWith(teamGroup) ? `${teamGroup}${usernameOf(group.slice(teamGroup.length))}` : group
 
 /** Everything an actor may do. */
 export function bitsOf({ prover }: Stage, { credential, principal }: Actor): Bits {

@@ -2,10 +2,20 @@
 
 import { clusterGift } from './build-clusters.ts'
 import { bind, type Gift, hand, make, rule } from './build-objects.ts'
-import { accessEntry, draft, groupSubject, owner, scope, smallRule, subject, userSubject } from './drafts.ts'
+import {
+  accessEntry,
+  draft,
+  groupSubject,
+  owner,
+  scope,
+  smallRule,
+  subject,
+  usernameOf,
+  userSubject,
+} from './drafts.ts'
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
-import { kinds, ours, type PolicyRule, rbac, type Spec } from './objects.ts'
+import { kinds, ours, type PolicyRule, rbac, type Spec, teamGroup } from './objects.ts'
 import { exchange, issue, openAccounts, signIn } from './sign-in-steps.ts'
 import type { Family } from './step.ts'
 import { administrator, chosenSecrets, names, userObject } from './universe.ts'
@@ -114,17 +124,25 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   impersonation: {
     rules: ({ chance }) => [
       { verbs: ['impersonate'], apiGroups: [''], resources: ['users'], resourceNames: [chance.pick(names.users)] },
-      ...(chance.is(0.3)
-        ? [
-            {
-              verbs: ['impersonate'],
-              apiGroups: [''],
-              resources: ['groups'],
-              resourceNames: [chance.pick(names.groups)],
-            },
-          ]
-        : []),
+      {
+        verbs: ['impersonate'],
+        apiGroups: [''],
+        resources: ['groups'],
+        // A username of a team gives nothing, because permissions name teams by their names.
+        resourceNames: chance.weighted([
+          [2, [chance.pick(names.groups)]],
+          [1, [`${teamGroup}${chance.pick(names.teams)}`]],
+          [3, names.teams.map(team => `${teamGroup}${usernameOf(team)}`)],
+        ]),
+      },
     ],
+    objects: async ({ prover }) => {
+      for (const { name } of prover.model.of(kinds.Team)) {
+        const body = { spec: { username: usernameOf(name) } }
+        const at = { kind: kinds.Team, namespace: '', name, sub: '', dryRun: false, what: 'the username' } as const
+        await prover.perform({ actor: 'admin', secret: prover.server.adminKey, method: 'merge', body, ...at })
+      }
+    },
   },
   'key-groups': {
     objects: async (stage, user) => {

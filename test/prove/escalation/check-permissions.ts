@@ -72,7 +72,9 @@ export function checkRequest({ step, before, answer }: Outcome): void {
   const { allowed, ask, credential, principal } = before
   // Lists show objects that the caller may get.
   if (allowed || ask.verb === 'list') return
-  const who = credential ? `"${principal?.username}"` : 'a secret that no longer works'
+  const who = credential
+    ? `"${principal?.username ?? 'somebody whom the caller may not impersonate'}"`
+    : 'a secret that no longer works'
   throw new Violation('bound', `the server answered ${answer.code} to ${step.method} "${printAtom(ask)}" by ${who}`)
 }
 

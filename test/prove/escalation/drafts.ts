@@ -83,7 +83,7 @@ export function selector({ chance }: Stage): Selector {
 }
 
 /** The username of a team, where it has another than its name (D23). */
-const usernameOf = (team: string) => `${team}-user`
+export const usernameOf = (team: string) => `${team}-user`
 
 /** A team by its name or its username. */
 const teamName = (chance: Stage['chance']): string => {

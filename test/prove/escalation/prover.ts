@@ -13,6 +13,7 @@ import { checkBound, checkConservation, checkRequest } from './check-permissions
 import { type Credentials, openCredentials, type Token } from './credentials.ts'
 import { requestOf } from './encode.ts'
 import { type Flows, flowsOf } from './flows.ts'
+import { impersonated, mayImpersonate } from './impersonation.ts'
 import { type Cause, type Model, openModel, type StoreChange } from './model.ts'
 import { bucketOf, kinds, type Obj, ours, slotOf, tokens } from './objects.ts'
 import { openRights, type Rights } from './permissions.ts'
@@ -103,9 +104,8 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
     if (credentials.endOf(step.secret) !== undefined) credentials.used(step.secret)
     const credential = credentials.of(step.secret)
     const scope = credential?.scope
-    const principal = step.as
-      ? credentials.principalOf(step.as.user, ['system:authenticated', ...step.as.groups])
-      : credential?.principal
+    const isActing = step.as && credential && mayImpersonate(prover, credential, step.as)
+    const principal = step.as ? (isActing ? impersonated(prover, step.as) : undefined) : credential?.principal
     const may = (atom: Atom) =>
       credential !== undefined && principal !== undefined && rights.may(principal, atom) && scopeCovers(scope, atom)
     const bits = credential && principal ? bothBits(rights.bitsOf(principal), scopeBits(scope)) : noBits()

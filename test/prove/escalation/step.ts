@@ -41,10 +41,13 @@ export type Method =
   | 'deletecollection'
   | 'get'
 
+/** As in the headers. */
+export type Impersonation = { readonly user: string; readonly groups: readonly string[] }
+
 export type Step = {
   readonly actor: 'attacker' | 'admin'
   readonly secret: string
-  readonly as?: { readonly user: string; readonly groups: readonly string[] }
+  readonly as?: Impersonation
   readonly kind: KindInfo
   readonly namespace: string
   readonly name: string

@@ -74,7 +74,7 @@ export function userObject(username: string): string {
 export const userObjects: readonly string[] = names.users.map(userObject)
 
 const verbs = ['get', 'list', 'create', 'update', 'patch', 'delete', 'deletecollection', '*']
-const atom = (part: Partial<Atom>): Atom => ({
+export const atom = (part: Partial<Atom>): Atom => ({
   verb: '',
   group: '',
   resource: '',
@@ -124,7 +124,7 @@ const onClusters = (all: readonly string[], roles: readonly string[]): Atom[] =>
 ]
 
 const impersonated = [...names.users, administrator]
-const impersonatedGroups = [
+export const impersonatedGroups: readonly string[] = [
   ...names.groups,
   ...names.teams.map(team => `platform:team:${team}`),
   'system:masters',
