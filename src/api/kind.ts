@@ -22,6 +22,8 @@ export type Column = {
   readonly type: 'string' | 'integer' | 'boolean' | 'date'
   readonly description: string
   readonly priority?: number
+  /** For people: 3600 seconds are an hour. */
+  readonly unit?: 'seconds'
   /** The server passes times that are stored separately, such as the last read (D35). */
   readonly value: (object: Resource, lastActivity?: LastActivity) => string | number | boolean | undefined
 }

@@ -150,10 +150,11 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
       value: o => o.status?.lastActivity as string,
     },
     {
-      name: 'Ttl',
+      name: 'TTL',
       type: 'integer',
       description: 'Lifetime in seconds.',
       priority: 1,
+      unit: 'seconds',
       value: o => o.spec?.ttl as number,
     },
   ],

@@ -98,4 +98,21 @@ else
       assert.equal(await filter().inputValue(), 'env=prod')
       assert.deepEqual([...asked], ['env=prod'])
     })
+
+    test('a user who sees a part of more than 10,000 objects reads no number that is wrong', async () => {
+      const { spec } = await stage.ask('POST', `${ours}/ownedaccesskeys`, { spec: { user: 'gil' } })
+      const names = Array.from({ length: 10_001 }, (_, at) => `of-gil-${String(at).padStart(5, '0')}`).values()
+      const lane = async () => {
+        for (const name of names)
+          await stage.ask('POST', `${ours}/teams`, { metadata: { name }, spec: { users: ['gil'] } })
+      }
+      await Promise.all(Array.from({ length: 16 }, lane))
+      const other = await stage.signedIn({ key: spec.key, path: 'teams' })
+      await other.getByText('live · 10,000 of more than 10,000', { exact: true }).waitFor()
+      await other.getByText('These are the first 10,000 of more than 10,000').waitFor()
+      await stage.ask('DELETE', `${ours}/teams/of-gil-10000`)
+      await other.reload()
+      await other.getByText('live · 10,000', { exact: true }).waitFor()
+      await other.context().close()
+    })
   })

@@ -211,7 +211,7 @@ function Crumbs({ pathname }: { pathname: string }) {
   const name = place && pathname !== place.to ? nameIn(parts, place.to) : undefined
   return (
     <div className={style.crumbs}>
-      {group && <span>{`${group.title} / `}</span>}
+      {group && group.title !== place?.label && <span>{`${group.title} / `}</span>}
       {place && name ? <Link to={place.to}>{place.label}</Link> : <b>{place?.label ?? text.home}</b>}
       {name && (
         <>

@@ -25,8 +25,8 @@ export type Rows = {
   readonly rows: readonly Row[]
   readonly state: 'loading' | 'live' | 'polled' | 'stale' | 'failed'
   readonly error?: unknown
-  /** How many rows there are beyond those that were read. */
-  readonly beyond: number
+  /** How many objects there are beyond those that were read. undefined: some, and the server does not tell the number. */
+  readonly beyond: number | undefined
 }
 
 /** More rows are not sorted in the browser, and not kept. */
@@ -229,7 +229,7 @@ const isRefusal = (error: unknown): boolean =>
 
 const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.code === 401
 
-type Pages = { readonly rows: Map<string, Row>; readonly beyond: number }
+type Pages = Pick<Rows, 'beyond'> & { readonly rows: Map<string, Row> }
 
 /** undefined: `progress` returned false, which ends the read. */
 async function readPages(
@@ -239,7 +239,7 @@ async function readPages(
 ): Promise<Pages | undefined> {
   const found = new Map<string, Row>()
   let next: string | undefined
-  let beyond = 0
+  let beyond: number | undefined
   do {
     const limit = Math.min(next ? laterPages : firstPage, maxRows - found.size)
     const page = await client.list(kind, { ...selection, limit, ...(next ? { continue: next } : {}) })
@@ -249,7 +249,7 @@ async function readPages(
     }
     next = page.continue
     // The server sends no number to callers who see only some of the objects.
-    beyond = page.remainingItemCount ?? 1
+    beyond = page.remainingItemCount
     if (!progress(found, page.resourceVersion)) return undefined
   } while (next && found.size < maxRows)
   return { rows: found, beyond: next ? beyond : 0 }

@@ -2,7 +2,7 @@
 
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
-import type { Kind } from '../../api/kind.ts'
+import type { Column, Kind } from '../../api/kind.ts'
 import type { Json } from '../../api/object.ts'
 import { listCommand } from '../data/commands.ts'
 import { listPath, manyOf, objectPath, oneOf } from '../data/places.ts'
@@ -68,7 +68,7 @@ export function ListPage({ kind }: { kind: Kind }) {
         />
         <Counter list={list} shown={shown.length} />
       </div>
-      {list.beyond > 0 && <Note>{text.beyond(count(list.rows.length), count(list.rows.length + list.beyond))}</Note>}
+      {list.beyond !== 0 && <Note>{text.beyond(count(list.rows.length), allOf(list))}</Note>}
       <Body list={list} shown={shown} kind={kind} onClear={() => setTyped('')}>
         <Grid
           label={manyOf(kind)}
@@ -142,16 +142,19 @@ function Body({ list, shown, kind, onClear, children }: BodyProps) {
 }
 
 function Counter({ list, shown }: { list: Rows; shown: number }) {
-  const all = list.rows.length + list.beyond
+  const isAll = list.beyond === 0 && shown === list.rows.length
   const state = list.state === 'live' ? text.live : list.state === 'polled' ? text.polled : text.staleShort
   if (list.state === 'loading' || list.state === 'failed') return <span className={style.count} />
   return (
     <span className={style.count} role="status">
       <i className={style.dot} data-state={list.state} />
-      {state} · {shown === all ? count(all) : text.of(count(shown), count(all))}
+      {state} · {isAll ? count(shown) : text.of(count(shown), allOf(list))}
     </span>
   )
 }
+
+const allOf = ({ rows, beyond }: Rows) =>
+  beyond === undefined ? text.moreThan(count(rows.length)) : count(rows.length + beyond)
 
 const labelOf = (column: string) => column.replaceAll('-', ' ')
 
@@ -161,25 +164,29 @@ function columnsOf(kind: Kind): readonly GridColumn<Row>[] {
     {
       name: 'Name',
       label: text.columns.name,
-      width: 'minmax(180px, 1.6fr)',
+      minWidth: 180,
+      grow: 1.6,
       cell: row => (row.isDeleting ? text.deletedSoon(row.name) : row.name),
     },
     ...(kind.namespaced ? [namespace] : []),
-    ...kind.columns.map(({ name, type }) => ({
-      name,
-      label: labelOf(name),
-      cell: (row: Row) => <Cell name={name} type={type} value={row.cells[name] ?? null} />,
+    ...kind.columns.map(column => ({
+      name: column.name,
+      label: labelOf(column.name),
+      isExtra: (column.priority ?? 0) > 0,
+      ...(column.type === 'string' ? { minWidth: 100 } : { grow: 0.6 }),
+      cell: (row: Row) => <Cell column={column} value={row.cells[column.name] ?? null} />,
     })),
     {
       name: 'Age',
       label: text.columns.age,
-      width: 'minmax(110px, 0.6fr)',
+      minWidth: 110,
+      grow: 0.6,
       cell: row => <Ago at={row.created} />,
     },
   ]
 }
 
-function Cell({ name, type, value }: { name: string; type: string; value: Json }) {
+function Cell({ column: { name, type, unit }, value }: { column: Column; value: Json }) {
   if (value === null || value === '' || value === '<none>' || value === '<unknown>') return <span aria-hidden>–</span>
   if (type === 'boolean' || typeof value === 'boolean')
     return value === true || value === 'true' ? (
@@ -187,11 +194,9 @@ function Cell({ name, type, value }: { name: string; type: string; value: Json }
     ) : (
       <span aria-hidden>–</span>
     )
-  if (secondsColumns.has(name)) return <>{duration(Number(value))}</>
+  if (unit === 'seconds') return <>{duration(Number(value))}</>
   if (typeof value === 'string' && isTime.test(value)) return <Ago at={value} />
   return <>{String(value)}</>
 }
 
-/** Columns with seconds. */
-const secondsColumns = new Set(['Ttl'])
 const isTime = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/

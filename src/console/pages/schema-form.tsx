@@ -6,6 +6,7 @@ import type { Schema } from '../../api/schema.ts'
 import { isEqual } from '../editor/difference.ts'
 import { text } from '../text/common.ts'
 import { editorText } from '../text/editor.tsx'
+import { isAcronym } from '../text/fields.ts'
 import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/fields.tsx'
 import style from './schema-form.module.css'
@@ -56,8 +57,9 @@ type FieldProps = {
   readonly onChange: (value: Json | undefined) => void
 }
 
-/** "displayName" → "Display name". */
+/** "displayName" → "Display name", "ttl" → "TTL". */
 const labelOf = (name: string) => {
+  if (isAcronym(name)) return name.toUpperCase()
   const words = name.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

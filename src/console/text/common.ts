@@ -49,6 +49,7 @@ export const text = {
   polled: 'updated every 15 s',
   staleShort: 'may be out of date',
   of: (shown: string, all: string) => `${shown} of ${all}`,
+  moreThan: (number: string) => `more than ${number}`,
   beyond: (shown: string, all: string) =>
     `These are the first ${shown} of ${all}, in the order of their names. Narrow the list with a label such as team=web.`,
   filter: 'Filter by name, column or label…',

@@ -1,5 +1,8 @@
 // Words about the fields of every object.
 
+/** Names of fields that are acronyms. */
+export const isAcronym = (name: string): boolean => /^(?:ttl|url|uid|ip|dns)$/.test(name)
+
 export const fieldText = {
   name: 'Name of the object.',
   namespace: 'Namespace of the object.',

@@ -10,6 +10,7 @@ import {
   type ReactNode,
   useCallback,
   useEffect,
+  useMemo,
   useRef,
   useState,
   useSyncExternalStore,
@@ -19,8 +20,12 @@ import style from './grid.module.css'
 export type GridColumn<T> = {
   readonly name: string
   readonly label: string
-  /** A track of grid-template-columns. */
-  readonly width?: string
+  /** Pixels. A grid that is wider than the page scrolls. */
+  readonly minWidth?: number
+  /** The share of the space that is left. */
+  readonly grow?: number
+  /** Left out if there is not enough space for all columns. */
+  readonly isExtra?: boolean
   readonly cell: (row: T) => ReactNode
 }
 
@@ -37,9 +42,22 @@ type GridProps<T> = {
 
 const rowHeight = 38
 const narrowHeight = 56
-const narrow = matchMedia('(width < 700px)')
+/** Pixels that a header needs: its letters, its padding and the arrow of the order. */
+const labelWidth = (label: string) => label.length * 7.5 + 44
+const widthOf = ({ minWidth = 0, label }: Pick<GridColumn<never>, 'minWidth' | 'label'>) =>
+  Math.max(minWidth, labelWidth(label))
+/** Pixels beside the grid: the navigation and the margins. */
+const besideGrid = 270
 
-export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: GridProps<T>) {
+/** The columns that fit into the window. */
+function useColumns<T>(columns: readonly GridColumn<T>[]): readonly GridColumn<T>[] {
+  const needed = columns.reduce((sum, column) => sum + widthOf(column), besideGrid)
+  const areAll = useMatches(`(width >= ${needed}px)`)
+  return useMemo(() => (areAll ? columns : columns.filter(({ isExtra }) => !isExtra)), [areAll, columns])
+}
+
+export function Grid<T>({ label, rows, columns: all, idOf, pathOf, sort, onSort }: GridProps<T>) {
+  const columns = useColumns(all)
   const frame = useRef<HTMLDivElement>(null)
   const navigate = useNavigate()
   const open = useCallback((path: string) => void navigate({ to: path }), [navigate])
@@ -57,7 +75,7 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
   const found = last.id === '' ? -1 : rows.findIndex(row => idOf(row) === last.id)
   const end = Math.max(0, rows.length - 1)
   const active = found === -1 ? Math.min(last.index, end) : found
-  const size = useIsNarrow() ? narrowHeight : rowHeight
+  const size = useMatches('(width < 700px)') ? narrowHeight : rowHeight
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => frame.current,
@@ -91,7 +109,9 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
     } else return
     event.preventDefault()
   }
-  const tracks = columns.map(({ width = 'minmax(110px, 1fr)' }) => width).join(' ')
+  const tracks = columns.map(column => `minmax(${widthOf(column)}px, ${column.grow ?? 1}fr)`).join(' ')
+  const minWidth = columns.reduce((sum, column) => sum + widthOf(column), 0)
+  const sizes = { '--columns': tracks, '--min-width': `${minWidth}px` } as CSSProperties
   const shownId = rows[active] ? `row-${active}` : undefined
 
   return (
@@ -106,7 +126,7 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
       tabIndex={0}
       onKeyDown={onKey}
     >
-      <div className={style.grid} role="presentation" style={{ '--columns': tracks } as CSSProperties}>
+      <div className={style.grid} role="presentation" style={sizes}>
         <div className={style.header} role="row" aria-rowindex={1} tabIndex={-1}>
           {columns.map(({ name, label }) => (
             <div
@@ -146,14 +166,18 @@ export function Grid<T>({ label, rows, columns, idOf, pathOf, sort, onSort }: Gr
   )
 }
 
-const useIsNarrow = () =>
-  useSyncExternalStore(
-    changed => {
-      narrow.addEventListener('change', changed)
-      return () => narrow.removeEventListener('change', changed)
+/** Whether the window matches a media query. */
+function useMatches(query: string): boolean {
+  const list = useMemo(() => matchMedia(query), [query])
+  const follow = useCallback(
+    (changed: () => void) => {
+      list.addEventListener('change', changed)
+      return () => list.removeEventListener('change', changed)
     },
-    () => narrow.matches,
+    [list],
   )
+  return useSyncExternalStore(follow, () => list.matches)
+}
 
 type GridRowProps<T> = Pick<GridProps<T>, 'columns' | 'pathOf'> & {
   readonly row: T
