@@ -119,7 +119,8 @@ function userGrants({
   const grant = (field: string, through: string): Grant => ({ type: 'user', field, user, through })
   return [
     grant('spec.username', 'name'),
-    ...(disabled && !isLeaving ? [] : [grant('spec.disabled', 'enabled')]),
+    ...(disabled ? [] : [grant('spec.disabled', 'enabled')]),
+    ...(disabled && !isLeaving ? [] : [grant('metadata.finalizers', 'gone')]),
     ...ownerReferences.map(({ uid }) => grant('metadata.ownerReferences', `owner ${uid}`)),
     ...identities.map(({ issuer, subject }) => grant('status.identities', JSON.stringify([issuer, subject]))),
   ]

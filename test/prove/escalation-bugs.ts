@@ -94,7 +94,7 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
     ),
   ],
   'D63: enable a User without the gate': [
-    edit('kinds/user.ts', "...(disabled && !isLeaving ? [] : [grant('spec.disabled', 'enabled')]),", ''),
+    edit('kinds/user.ts', "...(disabled ? [] : [grant('spec.disabled', 'enabled')]),", ''),
   ],
   'D63: delete a disabled User without the gate': [
     edit(

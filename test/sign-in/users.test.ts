@@ -213,6 +213,18 @@ suite('users', () => {
       await must(maud.ask('DELETE', `${users}/present`))
     })
 
+    test('a manager of users cannot enable a user during the grace period of its deletion', async () => {
+      const mick = await manager('mick')
+      await bind('going-admin', 'platform-admin', 'going')
+      await userOf('going')
+      await must(admin.ask('DELETE', `${users}/going?gracePeriodSeconds=3600`))
+      await must(disable('going', true, mick))
+      await refused(disable('going', false, mick), 403)
+      await refused(mick.ask('DELETE', `${users}/going`), 403)
+      await must(disable('going', false))
+      await must(mick.ask('DELETE', `${users}/going`))
+    })
+
     test('a scoped key cannot delete a disabled user', async () => {
       const resources = [{ group: 'management.platform.sh', resources: ['users'] }]
       const scope = { rules: [{ resources, requestTargets: ['Management'] }] }
