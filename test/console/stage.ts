@@ -36,6 +36,9 @@ export type StageOptions = {
   readonly args?: readonly string[]
 }
 
+/** A file or a request that failed: the browser reports it, and the tests look at what the page does then. */
+const isFailedLoad = /^Failed to load resource|Failed to fetch dynamically imported module/
+
 export const ours = '/apis/management.platform.sh/v1'
 
 export async function openConsoleStage({
@@ -66,7 +69,7 @@ export async function openConsoleStage({
     })
     opened.on('weberror', error => problems.push(error.error().message))
     opened.on('console', message => {
-      if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) problems.push(message.text())
+      if (message.type() === 'error' && !isFailedLoad.test(message.text())) problems.push(message.text())
     })
     return opened
   }

@@ -26,6 +26,11 @@ const report = await runReplicated({
   ...(values.fault || values['no-faults'] ? { faults: (values.fault ?? []) as FaultName[] } : {}),
   ...(values.keep ? { keep: values.keep } : {}),
   ...(values.bug ? { begin: begin(values.bug) } : {}),
+}).catch(error => {
+  console.error(error)
+  // The message can contain the whole log of a replica. in-child.ts reports this line.
+  console.error(`reason: ${String(error).split('\n')[0]}`)
+  process.exit(1)
 })
 console.log(JSON.stringify(report))
 process.exit()

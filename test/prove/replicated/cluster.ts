@@ -88,8 +88,8 @@ async function startReplica(
     revive: () => patiently(() => server.crash(again)),
     restart: () =>
       server.restart(undefined, again).catch(error => {
-        // It stopped, but did not start, for example without a quorum.
-        if (!/printed/.test(error.message)) throw error
+        // It stopped, but did not start, for example without a quorum. Or it had ended, as it does after a long time without etcd.
+        if (!/printed|ended with 1/.test(error.message)) throw error
         return patiently(() => server.crash(again))
       }),
     setClock(milliseconds) {

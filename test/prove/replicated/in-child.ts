@@ -35,6 +35,9 @@ export async function runReplicatedInChild({ seed, operations, faults, bug }: Ch
   const [file = '', ...rest] = isolated ?? command
   const timeout = slowestStart + (faults?.length ?? 0) * slowestFault + operations * slowestRequest
   const { code, stdout, stderr } = await exec(file, rest, { timeout })
-  if (code !== 0) throw new Error(`the replicated prover ended with ${code}: ${stderr.slice(-2000)}`)
+  if (code !== 0) {
+    const [reason = stderr.slice(-2000)] = /^reason: .*$/m.exec(stderr) ?? []
+    throw new Error(`the replicated prover ended with ${code}: ${reason}`)
+  }
   return { ...(JSON.parse(stdout) as ReplicatedReport), hasNetwork: isolated !== undefined }
 }
