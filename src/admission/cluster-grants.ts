@@ -17,7 +17,7 @@ import { refusal, shown } from './missing-permissions.ts'
 /** A role of a connected cluster. `uid`: of the cluster, if it exists and is the one that is meant. */
 export type ClusterRoleRef = { readonly cluster: string; readonly role: string; readonly uid?: string | undefined }
 
-/** Secrets and roles for a cluster. `key`: identifies the Secret in the cluster, its type, its keys and its source. */
+/** Secrets and roles for a cluster. `key`: identifies the Secret in the cluster and the delivery that sends it. */
 export type Flows = {
   readonly secrets: readonly { readonly key: string; readonly ref: Ref }[]
   readonly roles: readonly { readonly key: string; readonly role: string }[]

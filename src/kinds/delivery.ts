@@ -99,6 +99,8 @@ export type Target = {
   readonly type: string
   /** undefined: all keys. */
   readonly keys: readonly string[] | undefined
+  /** The index of its entry in spec.deliver. */
+  readonly entry: number
 }
 
 export type DeliveryCluster = SelectableCluster & {
@@ -121,7 +123,7 @@ export function targetsIn(secret: Secret, cluster: DeliveryCluster): readonly Ta
   const allowed = allowedNamespaces(secret, cluster)
   const uids = clusterUidsOf(secret)
   const found = new Map<string, Target>()
-  for (const { clusters = {}, namespaces, name, type, keys } of entries) {
+  for (const [entry, { clusters = {}, namespaces, name, type, keys }] of entries.entries()) {
     if (!selects(clusters, cluster, uids)) continue
     const wanted = namespaces?.length ? new Set(namespaces) : undefined
     for (const namespace of allowed) {
@@ -131,6 +133,7 @@ export function targetsIn(secret: Secret, cluster: DeliveryCluster): readonly Ta
         name: name || (secret.metadata.name ?? ''),
         type: type ?? 'Opaque',
         keys: keys?.length ? keys : undefined,
+        entry,
       }
       const slot = `${namespace}/${target.name}`
       if (!found.has(slot)) found.set(slot, target)

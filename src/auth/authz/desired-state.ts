@@ -209,7 +209,10 @@ export function openDesiredState(options: DesiredStateOptions): DesiredState {
     },
     flowsTo: cluster => ({
       secrets: [...secrets.values()].flatMap(({ object, ref, uid }) =>
-        targetsIn(object, cluster).map(target => ({ key: JSON.stringify([uid, target]), ref })),
+        targetsIn(object, cluster).map(({ entry, namespace, name }) => ({
+          key: `${uid} ${entry} ${namespace}/${name}`,
+          ref,
+        })),
       ),
       roles: [...teams.all()].flatMap(team =>
         rolesIn(team, cluster).map(role => ({ key: `${team.uid} ${role}`, role })),
