@@ -28,10 +28,10 @@ a.button,button{display:block;width:100%;min-height:44px;padding:10px 16px;borde
 button.plain,a.plain{background:transparent;color:var(--text);border-color:var(--line)}
 label{display:block;font-weight:600;margin:0 0 4px}
 input{width:100%;min-height:44px;padding:10px 12px;border:1px solid var(--quiet);border-radius:8px;background:var(--card);color:var(--text);font:inherit}
-input.code{font:600 1.25rem/1.2 ui-monospace,monospace;letter-spacing:.1em;text-transform:uppercase}
+input.code{font:600 1.25rem/1.2 ui-monospace,'SF Mono','Cascadia Code','DejaVu Sans Mono',monospace;letter-spacing:.1em;text-transform:uppercase}
 :focus-visible{outline:3px solid var(--main);outline-offset:2px}
 hr{border:0;border-top:1px solid var(--line);margin:24px 0}
-code{font-family:ui-monospace,monospace;overflow-wrap:anywhere}
+code{font-family:ui-monospace,'SF Mono','Cascadia Code','DejaVu Sans Mono',monospace;overflow-wrap:anywhere}
 `
 const logo = new Html(
   '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="9" fill="var(--main)"/><path d="M8 12.5 16 8l8 4.5L16 17z" fill="var(--on-main)"/><path d="m8 17.5 8 4.5 8-4.5" fill="none" stroke="var(--on-main)" stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"/></svg>',
