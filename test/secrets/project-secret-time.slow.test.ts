@@ -1,8 +1,8 @@
 // The time that a ProjectSecret takes to follow its source: at most a second (D30). project-secret.test.ts tests how it follows.
 
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { must, openStage, ours, secrets, soon } from '../access/people.ts'
-import { within } from '../support/within.ts'
 
 const longest = 1000
 const copy = `${ours}/namespaces/p-web/projectsecrets`
@@ -16,11 +16,11 @@ test('a project secret has new data of its source within a second', { timeout: 6
   await must(admin.ask('POST', secrets(), { metadata: { name: 'a' }, spec: { data: { a: 'YQ==' } } }))
   await must(admin.ask('POST', copy, { metadata: { name: 'a' }, spec: { sharedSecretRef: { name: 'a' } } }))
   await hasData('YQ==')
-  await within(longest, async index => {
-    const value = btoa(String(index))
+  for (const value of ['Yg==', 'Yw==', 'ZA==']) {
     const began = performance.now()
     await must(admin.ask('PATCH', `${secrets()}/a`, { spec: { data: { a: value } } }, merge))
     await hasData(value)
-    return performance.now() - began
-  })
+    const took = performance.now() - began
+    assert.ok(took < longest, `${took} ms`)
+  }
 })
