@@ -34,10 +34,9 @@ export type StageOptions = {
   /** Puts a proxy in front that serves the platform below this path. */
   readonly prefix?: string
   readonly args?: readonly string[]
+  /** An error that a test of the suite causes. All others fail the suite. */
+  readonly caused?: RegExp
 }
-
-/** A file or a request that failed: the browser reports it, and the tests look at what the page does then. */
-const isFailedLoad = /^Failed to load resource|Failed to fetch dynamically imported module/
 
 export const ours = '/apis/management.platform.sh/v1'
 
@@ -45,6 +44,7 @@ export async function openConsoleStage({
   scheme = 'http',
   prefix,
   args = [],
+  caused,
 }: StageOptions = {}): Promise<ConsoleStage> {
   assert.ok(found, 'Chromium is missing')
   const server = await startServer({ args: ['--limits-unknown-keys', '0', ...args] })
@@ -69,7 +69,8 @@ export async function openConsoleStage({
     })
     opened.on('weberror', error => problems.push(error.error().message))
     opened.on('console', message => {
-      if (message.type() === 'error' && !isFailedLoad.test(message.text())) problems.push(message.text())
+      const isExpected = /^Failed to load resource/.test(message.text()) || caused?.test(message.text())
+      if (message.type() === 'error' && !isExpected) problems.push(message.text())
     })
     return opened
   }

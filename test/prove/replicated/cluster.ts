@@ -2,6 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type EtcdClient, openEtcdClient } from '../../../src/storage/etcd/client.ts'
 import { openInstallation } from '../../../src/storage/etcd/installation.ts'
 import { keysBelow } from '../../../src/storage/etcd/keys.ts'
@@ -86,12 +87,16 @@ async function startReplica(
   return {
     server,
     revive: () => patiently(() => server.crash(again)),
-    restart: () =>
-      server.restart(undefined, again).catch(error => {
-        // It stopped, but did not start, for example without a quorum. Or it had ended, as it does after a long time without etcd.
-        if (!/printed|ended with 1/.test(error.message)) throw error
+    async restart() {
+      // It may have ended by itself, as it does after a long time without etcd. One that runs must stop well.
+      const hasEnded = await Promise.race([server.died().then(() => true), pause(0).then(() => false)])
+      if (hasEnded) return patiently(() => server.crash(again))
+      await server.restart(undefined, again).catch(error => {
+        // It stopped, but did not start, for example without a quorum.
+        if (!/printed/.test(error.message)) throw error
         return patiently(() => server.crash(again))
-      }),
+      })
+    },
     setClock(milliseconds) {
       writeFileSync(clock, String(milliseconds))
       server.signal('SIGUSR2')
