@@ -13,6 +13,8 @@ export type FollowOptions = {
   readonly range: KeyRange
   /** The first revision to deliver. */
   readonly start: number
+  /** The newest revision when following starts. History up to it is read with several watches at once. */
+  readonly newest: number
   /** The events of one revision. */
   readonly apply: (revision: number, events: readonly Event[]) => void
   /** All events up to the revision were delivered. */
@@ -33,6 +35,10 @@ export type Following = {
 
 const [askAfterMs, askEveryMs, stuckMs] = [20, 100, 1500]
 const [minDelayMs, maxDelayMs] = [20, 1000]
+/** etcd sends at most 1,000 revisions of history every 100 ms to each watch. Unread watches hold at most 4 MiB each. */
+const [partRevisions, maxParts] = [1000, 32]
+
+type Part = { readonly stream: WatchStream; readonly end: number }
 
 type Waiter = { readonly revision: number; readonly resolve: () => void }
 
@@ -107,6 +113,7 @@ export function follow(options: FollowOptions): Following {
     for (let delay = minDelayMs; !stopped; ) {
       const before = delivered
       try {
+        await catchUp()
         await watchOnce()
       } catch (error) {
         if (stopped) return
@@ -116,6 +123,45 @@ export function follow(options: FollowOptions): Following {
       }
       delay = delivered > before ? minDelayMs : Math.min(delay * 2, maxDelayMs)
       if (!stopped) await pause(delay, undefined, { ref: false })
+    }
+  }
+
+  /** Reads history in parts of equal length, each with its own watch. */
+  async function catchUp(): Promise<void> {
+    let next = delivered + 1
+    const parts: Part[] = []
+    const open = async () => {
+      const { stream: opened } = await options.client.watch(avoid)
+      // A watch that was cancelled fails. The loop below sees other failures.
+      opened.on('error', () => {})
+      opened.write({ createRequest: { ...options.range, startRevision: next, progressNotify: false, fragment: true } })
+      next += partRevisions
+      parts.push({ stream: opened, end: next - 1 })
+    }
+    try {
+      while (!stopped && options.newest - delivered > partRevisions) {
+        while (parts.length < maxParts && next <= options.newest) await open()
+        const [part] = parts
+        if (part && part.end > delivered) await takePart(part)
+        parts.shift()?.stream.cancel()
+      }
+    } finally {
+      for (const part of parts) part.stream.cancel()
+    }
+  }
+
+  async function takePart(part: Part): Promise<void> {
+    stream = part.stream
+    begun = []
+    try {
+      // The watch goes on after its part, and the next part skips what it delivered.
+      for await (const response of part.stream) {
+        await take(response as WatchResponse)
+        if (delivered >= part.end || stopped) return
+      }
+      throw new Error('etcd ended the watch')
+    } finally {
+      stream = undefined
     }
   }
 

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { EtcdClient } from './client.ts'
 import type { Keys } from './keys.ts'
-import { Compare_CompareResult, Compare_CompareTarget, type KeyValue } from './rpc.generated.ts'
+import { Compare_CompareResult, Compare_CompareTarget, type KeyValue, type ResponseHeader } from './rpc.generated.ts'
 import { versionProblem } from './version.ts'
 
 export type Installation = {
@@ -16,6 +16,8 @@ export type Installation = {
   /** When the record was created, and last changed: etcd's revisions. */
   readonly createRevision: number
   readonly modRevision: number
+  /** etcd's revision when the record was read. */
+  readonly newest: number
 }
 
 /** Without an offset, a migration or restore into the prefix is incomplete. */
@@ -43,7 +45,7 @@ export async function openInstallation(options: {
     throw new EtcdSetupError(`etcd has no quorum, or does not respond: ${error.message}`, { cause: error })
   })
   const [stored] = kvs
-  if (stored) return installationIn(stored, prefix, clusterId)
+  if (stored) return installationIn(stored, prefix, clusterId, header)
   if (options.mayCreate === false)
     throw new EtcdSetupError(
       `the prefix ${prefix} of etcd holds no installation. Set --etcd-prefix to the one of the replicas`,
@@ -59,16 +61,24 @@ export async function openInstallation(options: {
       failure: [],
     })
     .catch(() => {})
-  const [created] = (await client.range({ key })).kvs
+  const again = await client.range({ key })
+  const [created] = again.kvs
   if (!created) throw new EtcdSetupError('etcd did not store the record of the installation; start again')
-  return installationIn(created, prefix, clusterId)
+  return installationIn(created, prefix, clusterId, again.header)
 }
 
 const installationIn = (
   { value, createRevision, modRevision }: KeyValue,
   prefix: string,
   clusterId: string,
-): Installation => ({ ...readRecord(value, prefix), clusterId, createRevision, modRevision })
+  header: ResponseHeader | undefined,
+): Installation => ({
+  ...readRecord(value, prefix),
+  clusterId,
+  createRevision,
+  modRevision,
+  newest: header?.revision ?? modRevision,
+})
 
 /** Without an offset, servers refuse the prefix. */
 export const encodeRecord = (id: string, offset?: number): Buffer =>

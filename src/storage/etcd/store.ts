@@ -67,6 +67,7 @@ type StartOptions = {
   readonly clusterId: string
   readonly createRevision: number
   readonly modRevision: number
+  readonly newest: number
   readonly now: () => number
   readonly history: HistoryBounds | undefined
   readonly reportFailure: EtcdOptions['reportFailure']
@@ -80,6 +81,7 @@ async function startStore({
   clusterId,
   createRevision,
   modRevision,
+  newest,
   now,
   history,
   reportFailure,
@@ -161,11 +163,15 @@ async function startStore({
   }
 
   watchCache.begin(createRevision + offset, createRevision + offset)
+  // Older history is of an installation that was deleted.
+  let before = createRevision
+  const recent = newest - 10 * (history?.minEvents ?? 10_000)
+  if (recent > createRevision) before = await reload(recent).catch(() => createRevision)
   const following = follow({
     client,
     range: keys.all,
-    // Older history is of an installation that was deleted.
-    start: createRevision + 1,
+    start: before + 1,
+    newest,
     apply,
     progress: revision => {
       if (revision + offset > watchCache.revision) watchCache.apply([], revision + offset, now())
