@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { driveMeasured, type Load } from './load.ts'
 import { cpuOf, type Server } from './processes.ts'
 import type { Task } from './watch-reader.ts'
@@ -23,10 +24,17 @@ export async function perRequest(server: Server, load: Partial<Load>, seconds: n
   return cpu
 }
 
-/** The cost of delivering an event to one of many watchers: the CPU of creates with watchers, less that without. */
-export async function perEvent(server: Server, round: number, watchers = 200): Promise<number> {
+/**
+ * The cost of delivering an event to one of many watchers: the CPU of creates with watchers, less that without. A `rate` of creates
+ * per second makes servers comparable: the faster one would send more events in one write.
+ */
+export async function perEvent(
+  server: Server,
+  round: number,
+  { watchers = 200, rate }: { readonly watchers?: number; readonly rate?: number } = {},
+): Promise<number> {
   const [warmUp, events] = [100, 400]
-  const alone = await creating(server, `alone-${round}`, events)
+  const alone = await creating(server, `alone-${round}`, events, rate)
   const reader = fork(join(import.meta.dirname, 'watch-reader.ts'))
   const { metadata } = await read(server, `${teams}?limit=1`)
   const url = `${server.url}${teams}?watch=1&resourceVersion=${metadata.resourceVersion}`
@@ -37,20 +45,29 @@ export async function perEvent(server: Server, round: number, watchers = 200): P
   await isWarm
   const before = cpuOf(server.pid)
   const reported = once(reader, 'message')
-  await creating(server, `bench-${round}`, events)
+  await creating(server, `bench-${round}`, events, rate)
   await reported
   return ((cpuOf(server.pid) - before) * 1000 - alone) / (watchers * events)
 }
 
-/** Microseconds of CPU. */
-async function creating(server: Server, prefix: string, count: number): Promise<number> {
+/** Microseconds of CPU. Without a rate, as fast as the server answers. */
+async function creating(
+  server: Server,
+  prefix: string,
+  count: number,
+  rate = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const started = performance.now()
   const before = cpuOf(server.pid)
   const agent = new Agent({ keepAlive: true, maxSockets: 32, rejectUnauthorized: false })
   const headers = { Authorization: `Bearer ${server.key}`, 'Content-Type': 'application/json' }
   let next = 0
   const lane = async () => {
     while (next < count) {
-      const body = JSON.stringify({ metadata: { name: `${prefix}-${next++}` }, spec: { description: 'x'.repeat(500) } })
+      const index = next++
+      const wait = started + (index * 1000) / rate - performance.now()
+      if (wait > 0) await pause(wait)
+      const body = JSON.stringify({ metadata: { name: `${prefix}-${index}` }, spec: { description: 'x'.repeat(500) } })
       const [response] = await once(
         request(server.url + teams, { method: 'POST', agent, headers }).end(body),
         'response',

@@ -30,7 +30,7 @@ async function costsOf(server: Server, seconds: number, round: number): Promise<
   const page = await perRequest(server, { path: `${teams}?limit=500`, connections: 8 }, seconds)
   const body = `{"metadata":{"name":"new-${round}-%d"},"spec":{"description":"${'x'.repeat(280)}"}}`
   const create = await perRequest(server, { method: 'POST', path: teams, body }, seconds)
-  return { get, page, create, event: await perEvent(server, round) }
+  return { get, page, create, event: await perEvent(server, round, { rate: 200 }) }
 }
 
 /** The longest time between two successes of a client that asks the servers in turn until one succeeds. */

@@ -20,6 +20,8 @@ export type ReadIndex = {
 const reachMs = 3000
 const startMs = 10_000
 
+const nextTurn = () => new Promise(setImmediate)
+
 export function openReadIndex({
   client,
   range,
@@ -48,7 +50,7 @@ export function openReadIndex({
       if (header) heard(header, delivered)
       await following.reach(header?.revision ?? 0, reachMs)
       // Informers handle a change before the next turn of the event loop. Permissions must be as new as the data (D71).
-      await new Promise(setImmediate)
+      await nextTurn()
       confirmedAt = Math.max(confirmedAt, sentAt)
     })
   }
@@ -58,7 +60,8 @@ export function openReadIndex({
       return confirmedAt
     },
     confirm() {
-      next ??= running.then(() => {
+      // All requests of this turn of the event loop share it.
+      next ??= running.then(nextTurn).then(() => {
         // From here on, new readers wait for the read after this one.
         next = undefined
         return read()
