@@ -1,10 +1,10 @@
 // Finds secret fields in a write, so that its response does not reveal their values (D5).
 // A write that sets a secret field counts as a change, even if the value is the same.
 
-import { type FieldPath, fieldPath, readAt, touches } from '../api/field-path.ts'
+import { type FieldPath, fieldPath, readAt, touches, writeAt } from '../api/field-path.ts'
 import { parsePointer } from '../api/json-pointer.ts'
 import type { Kind } from '../api/kind.ts'
-import { isObject, type Json, type JsonObject, type Ref } from '../api/object.ts'
+import { isObject, type Json, type JsonObject, type Ref, type Resource } from '../api/object.ts'
 import type { PatchBody } from '../api/resources.ts'
 import type { Schema } from '../api/schema.ts'
 import type { Context } from './context.ts'
@@ -25,6 +25,23 @@ export function maySee(ctx: Context, kind: Kind, ref: Ref): boolean {
   const target = { group: kind.group, resource: kind.plural, ...ref }
   return ctx.authorize(ctx.caller, { verb: 'get', target }).allowed
 }
+
+/**
+ * The object of a dry run, with the stored values of fields that the server never shows. Its response is then the same for all
+ * values: it confirms no guess, and an unchanged manifest has no diff.
+ */
+export function withStoredSecrets(kind: Kind, next: Resource, old: Resource): Resource {
+  let object = next as unknown as JsonObject
+  for (const path of kind.hidden.map(fieldPath)) {
+    const stored = readAt(old as unknown as JsonObject, path)
+    if (stored !== readAt(object, path)) object = writeAt(object, path, stored)
+  }
+  return object as unknown as Resource
+}
+
+/** Whether the server never shows a field. */
+export const isNeverShown = (kind: Kind, path: FieldPath): boolean =>
+  [...kind.hidden, ...kind.writeOnly].some(text => fieldPath(text).every((step, index) => path[index] === step))
 
 const outside = ['apiVersion', 'kind', 'metadata']
 

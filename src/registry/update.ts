@@ -27,7 +27,7 @@ import { nextMetadata } from './metadata.ts'
 import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
 import { checkNamedByPath } from './request-path.ts'
 import { retryConflicts } from './retry-conflicts.ts'
-import { maySee, secretFields, writtenBy } from './secret-fields.ts'
+import { isNeverShown, maySee, secretFields, withStoredSecrets, writtenBy } from './secret-fields.ts'
 import { translate } from './store-errors.ts'
 
 export async function update(
@@ -152,12 +152,14 @@ async function settle(
       now: timestamp(ctx.now()),
       resetStatus: true,
     })
-  const next = withFields(admitted.object, managedFields)
-  const isSame = written.length === 0 && !(requested.callerCannotGet && !ofStatus) && isSameIntent(next, old)
+  const { dryRun } = request
+  const next = withFields(dryRun ? withStoredSecrets(kind, admitted.object, old) : admitted.object, managedFields)
+  const changed = dryRun ? written.filter(path => !isNeverShown(kind, path)) : written
+  const isSame = changed.length === 0 && !(requested.callerCannotGet && !ofStatus) && isSameIntent(next, old)
   const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
   const object = { ...next, metadata: { ...next.metadata, generation } }
   // Without it, a diff shows only the differences that the client asked for.
-  const isObserved = !ofStatus && !request.dryRun
+  const isObserved = !ofStatus && !dryRun
   return { ...admitted, object: isObserved ? observed(ctx, kind, object, old) : object }
 }
 

@@ -103,6 +103,18 @@ describe('keys that administrators bring', () => {
     for (const key of [used, free]) assert.equal(await create('asked', key, '?dryRun=All'), 201)
     assert.deepEqual(await slots(), earlier)
   })
+
+  test('are not confirmed by the dry run of a change, also during a rotation', async () => {
+    assert.equal(await create('guessed'), 201)
+    const rotated = await ask('POST', '/guessed/rotate', { spec: { overlapSeconds: 60 } })
+    const { key } = JSON.parse(rotated.text).spec
+    const login = (refreshToken: string) => ({ oidcLogin: { clientId: 'shop', refreshToken } })
+    assert.equal((await ask('PATCH', '/guessed', { spec: login('right') })).code, 200)
+    const dryRun = async (spec: object) => (await ask('PATCH', '/guessed?dryRun=All', { spec })).text
+    const stored = (await ask('GET', '/guessed')).text
+    for (const guess of [{ key }, { key: newKey() }, login('right'), login('wrong')])
+      assert.equal(await dryRun(guess), stored)
+  })
 })
 
 /** Keys whose digests start with the same characters. */

@@ -181,6 +181,21 @@ await withEachKubectl(kubectl => {
       }
     })
 
+    test('diff of a manifest with the secret of a key is empty, whatever the secret is', async () => {
+      const brought = (key: string) => ({
+        apiVersion: 'management.platform.sh/v1',
+        kind: 'OwnedAccessKey',
+        metadata: { name: 'brought' },
+        spec: { user: 'ada', key },
+      })
+      const [right, wrong] = ['right-'.repeat(8), 'wrong-'.repeat(8)]
+      for (const flags of [[], ['--server-side', '--force-conflicts']]) {
+        await apply(brought(right), ...flags)
+        for (const key of [right, wrong])
+          assert.equal(await k.ok(['diff', '-f', '-', ...flags], { stdin: brought(key) }), '', `${flags} ${key}`)
+      }
+    })
+
     test('diff of an object that does not exist shows all of it', async () => {
       const diff = await k.run('diff -f -', { stdin: team('unborn', { displayName: 'A' }) })
       assert.equal(diff.code, 1, diff.stderr)
