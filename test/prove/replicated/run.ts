@@ -119,10 +119,7 @@ async function reach(count: () => number, wanted: number): Promise<void> {
   }
 }
 
-/**
- * 0: no answer. 410 is checked against the compactions. 429: writes whose clients left are still waiting for etcd, and no user may have
- * more of them in flight.
- */
+/** 0: no answer. 410 is checked against the compactions. 429: requests whose clients left count as in flight until they end. */
 const expected = new Set([0, 200, 201, 404, 409, 410, 429, 503, 504])
 
 function strangeCodes({ writes, gets }: Recording): Violation[] {
