@@ -80,9 +80,11 @@ export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrit
 /** An expired secret stays expired, also for administrators (D18). */
 function refuseRevival(
   { now, endOfKey }: Pick<LifetimeDependencies, 'now' | 'endOfKey'>,
-  { kind, next, old }: KeyWrite,
+  { kind, next, old, request }: KeyWrite,
 ): void {
-  if (!old || hasNewSecret(next, old) || !isLifetimeChanged(next, old)) return
+  // A dry run must not confirm a guess, so that any secret in it counts as new.
+  const isNew = old && ((request.dryRun && next.spec?.key) || hasNewSecret(next, old))
+  if (!old || isNew || !isLifetimeChanged(next, old)) return
   const end = endOfKey(old.metadata.uid ?? '')
   if (end === undefined || end > now()) return
   const { name = '' } = next.metadata

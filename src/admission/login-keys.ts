@@ -14,7 +14,7 @@ export type LoginDependencies = {
 }
 
 /** The owner and administrators can only disable a session. Its lifetime and identity come from the sign-in. */
-export function checkLoginKey({ kind, next, old, isIssued }: KeyWrite): void {
+export function checkLoginKey({ kind, next, old, request, isIssued }: KeyWrite): void {
   const refuse = (why: string) => forbidden(kind, next.metadata.name ?? '', why)
   const isSession = old !== undefined && sessionRecordOf(old as Resource) !== undefined
   if (next.spec?.type === 'Login' && old?.spec?.type !== 'Login')
@@ -22,15 +22,15 @@ export function checkLoginKey({ kind, next, old, isIssued }: KeyWrite): void {
   if (!isSession) return
   if (isIssued) throw refuse('a session cannot be rotated; sign in again')
   if (old.spec?.disabled && !next.spec?.disabled) throw refuse('a disabled session stays disabled; sign in again')
-  if (!isSameExceptDisabled(next, old))
+  if (!isSameExceptDisabled(next, old) || request.written.length)
     throw refuse('the key is a session of a signed-in user: it can be disabled or deleted, but not changed')
 }
 
 /** The lifetime and identity of such a key come from the token of a machine (D67). */
-export function checkExchangedKey({ kind, next, old, isIssued }: KeyWrite): void {
+export function checkExchangedKey({ kind, next, old, request, isIssued }: KeyWrite): void {
   if (!old || machineRecordOf(old as Resource) === undefined) return
   const isEnabled = old.spec?.disabled && !next.spec?.disabled
-  if (isIssued || isEnabled || !isSameExceptDisabled(next, old))
+  if (isIssued || isEnabled || !isSameExceptDisabled(next, old) || request.written.length)
     throw forbidden(
       kind,
       next.metadata.name ?? '',
@@ -38,6 +38,7 @@ export function checkExchangedKey({ kind, next, old, isIssued }: KeyWrite): void
     )
 }
 
+/** A write of a hidden field counts as a change, even if the value is the same: the response confirms no guess (D5). */
 function isSameExceptDisabled(next: KeyWrite['next'], old: KeyWrite['next']): boolean {
   const { disabled: _, ...after } = next.spec ?? {}
   const { disabled: __, ...before } = old.spec ?? {}

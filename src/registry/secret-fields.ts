@@ -27,7 +27,7 @@ export function maySee(ctx: Context, kind: Kind, ref: Ref): boolean {
 }
 
 /**
- * The object of a dry run, with the stored values of fields that the server never shows. Its response is then the same for all
+ * The object of a dry run, with the stored values of fields that the server never shows. The response shows the same for all
  * values: it confirms no guess, and an unchanged manifest has no diff.
  */
 export function withStoredSecrets(kind: Kind, next: Resource, old: Resource): Resource {

@@ -96,11 +96,13 @@ export async function rewrite(
     const pinned = requested.isPinned === false ? undefined : requested.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
     const { object: next, companions: more, shown } = await settle(ctx, kind, old, requested, request, options)
-    if (isSameApartFromTimes(old, next))
+    const seen = request.dryRun ? withStoredSecrets(kind, next, old) : next
+    if (request.dryRun) encodeWrite(ctx, kind, next, old) // rejects an object that is too large
+    if (isSameApartFromTimes(old, seen))
       return shown ? documentOf(shown(visible(ctx, kind, old))) : present(ctx, kind, entry)
     try {
+      if (request.dryRun) return documentOf(visible(ctx, kind, seen))
       const value = encodeWrite(ctx, kind, next, old)
-      if (request.dryRun) return documentOf(visible(ctx, kind, next))
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
       const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
@@ -153,9 +155,12 @@ async function settle(
       resetStatus: true,
     })
   const { dryRun } = request
-  const next = withFields(dryRun ? withStoredSecrets(kind, admitted.object, old) : admitted.object, managedFields)
+  const next = withFields(admitted.object, managedFields)
   const changed = dryRun ? written.filter(path => !isNeverShown(kind, path)) : written
-  const isSame = changed.length === 0 && !(requested.callerCannotGet && !ofStatus) && isSameIntent(next, old)
+  const isSame =
+    changed.length === 0 &&
+    !(requested.callerCannotGet && !ofStatus) &&
+    isSameIntent(dryRun ? withStoredSecrets(kind, next, old) : next, old)
   const generation = (old.metadata.generation ?? 0) + (isSame ? 0 : 1)
   const object = { ...next, metadata: { ...next.metadata, generation } }
   // Without it, a diff shows only the differences that the client asked for.

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { hash, randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { AccessKeySlot } from '../../src/kinds/access-key-slot.ts'
+import { OwnedAccessKey } from '../../src/kinds/owned-access-key.ts'
 import { send } from '../support/direct-http.ts'
 import { openDirectServer } from '../support/direct-server.ts'
 import { startServer } from '../support/server.ts'
@@ -30,9 +31,10 @@ test('of concurrent writes with one key, exactly one succeeds', async () => {
 })
 
 describe('keys that administrators bring', () => {
+  let now = Date.UTC(2026, 0, 2)
   let server: Awaited<ReturnType<typeof openDirectServer>>
   before(async () => {
-    server = await openDirectServer({ now: () => Date.UTC(2026, 0, 2) })
+    server = await openDirectServer({ now: () => now })
   })
   after(() => server.close())
 
@@ -114,6 +116,41 @@ describe('keys that administrators bring', () => {
     const stored = (await ask('GET', '/guessed')).text
     for (const guess of [{ key }, { key: newKey() }, login('right'), login('wrong')])
       assert.equal(await dryRun(guess), stored)
+  })
+
+  test('are not confirmed by the dry run of a longer lifetime, after they have expired', async () => {
+    const key = newKey()
+    assert.equal((await ask('POST', '', { metadata: { name: 'expired' }, spec: { key, ttl: 60 } })).code, 201)
+    now += 120_000
+    const revive = async (guess: string, query: string) =>
+      (await ask('PATCH', `/expired${query}`, { spec: { key: guess, ttl: 90 } })).code
+    assert.deepEqual([await revive(key, '?dryRun=All'), await revive(newKey(), '?dryRun=All')], [200, 200])
+    assert.equal(await revive(key, ''), 422)
+  })
+
+  test('a session refuses hidden fields, whether a guess is right or wrong', async () => {
+    const { connectorData, ...identity } = { connector: 'corp', userId: 'ada', connectorData: 'right' }
+    await server.apiServer.internalClient.create(OwnedAccessKey, '', {
+      apiVersion: OwnedAccessKey.apiVersion,
+      kind: OwnedAccessKey.kind,
+      metadata: {
+        name: 'session',
+        annotations: { 'platform.sh/session': JSON.stringify({ idle: 1000, issuer: 'https://corp' }) },
+      },
+      spec: { user: 'ada', type: 'Login', key: newKey(), identity: { ...identity, connectorData } },
+    })
+    for (const query of ['?dryRun=All', ''])
+      for (const guess of [connectorData, 'wrong']) {
+        const spec = { identity: { connectorData: guess } }
+        assert.equal((await ask('PATCH', `/session${query}`, { spec })).code, 403, `${query} ${guess}`)
+      }
+    assert.equal((await ask('PATCH', '/session', { spec: { disabled: true } })).code, 200)
+  })
+
+  test('a dry run refuses a hidden field that is too large', async () => {
+    assert.equal(await create('large'), 201)
+    const spec = { oidcLogin: { clientId: 'shop', refreshToken: 'x'.repeat(1_100_000) } }
+    for (const query of ['?dryRun=All', '']) assert.equal((await ask('PATCH', `/large${query}`, { spec })).code, 413)
   })
 })
 

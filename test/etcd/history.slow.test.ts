@@ -9,6 +9,7 @@ import type { HistoryBounds } from '../../src/storage/event-log.ts'
 import type { Key, Op } from '../../src/storage/store.ts'
 import { diceOf } from '../prove/seeded-random.ts'
 import { startEtcd } from '../support/etcd.ts'
+import { slowLink } from '../support/slow-link.ts'
 
 const etcd = await startEtcd()
 const { endpoints } = etcd
@@ -18,8 +19,13 @@ after(async () => {
   await etcd.close()
 })
 
-async function open(t: TestContext, prefix: string, history?: HistoryBounds): Promise<EtcdStore> {
-  const store = await openEtcdStore({ endpoints, prefix, history })
+async function open(
+  t: TestContext,
+  prefix: string,
+  history?: HistoryBounds,
+  at: readonly string[] = endpoints,
+): Promise<EtcdStore> {
+  const store = await openEtcdStore({ endpoints: at, prefix, history })
   t.after(() => store.close())
   return store
 }
@@ -104,12 +110,26 @@ test('all events of a long history, with revisions of another program between th
   await expectSame(first, second, before)
 })
 
+test('a history on a link that is too slow for several watches at once', { timeout: 60_000 }, async t => {
+  const prefix = '/slow'
+  const first = await open(t, prefix)
+  const start = first.revision
+  const commits = Array.from({ length: 9000 }, (_, index) => () => {
+    const key = { bucket: 'ants', namespace: '', name: `object-${index}` }
+    return first.commit([put(key, 'x'.repeat(1000), 0)])
+  })
+  for (let at = 0; at < commits.length; at += 100)
+    await Promise.all(commits.slice(at, at + 100).map(commit => commit()))
+  const second = await open(t, prefix, undefined, [await slowLink(t, endpoints[0] as string, 1500)])
+  await expectSame(first, second, start)
+})
+
 test('a store with more history than it reads at the start begins with a snapshot', async t => {
   const prefix = '/bounded'
   const first = await open(t, prefix)
   const start = first.revision
   await change(first, 1500, 4)
-  const second = await open(t, prefix, { minEvents: 50 })
+  const second = await open(t, prefix, { minEvents: 100 })
   await expectSame(first, second, first.revision - 400)
   assert.throws(() => second.watch('ants', start), { reason: 'compacted' })
 })
@@ -124,7 +144,7 @@ for (const [name, back] of [
     const start = first.revision
     await change(first, 1500, 5)
     await client.compact(first.revision - back)
-    const second = await open(t, prefix, { minEvents: 50 })
+    const second = await open(t, prefix, { minEvents: 100 })
     await expectSame(first, second, first.revision - 100)
     assert.throws(() => second.watch('ants', start), { reason: 'compacted' })
   })

@@ -2,14 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { after, type TestContext, test } from 'node:test'
+import { after, test } from 'node:test'
 import { openEtcdClient } from '../../src/storage/etcd/client.ts'
 import { keysBelow } from '../../src/storage/etcd/keys.ts'
 import { openEtcdStore } from '../../src/storage/etcd/store.ts'
 import type { Op } from '../../src/storage/store.ts'
 import { startEtcd } from '../support/etcd.ts'
+import { slowLink } from '../support/slow-link.ts'
 
 const etcd = await startEtcd()
 after(() => etcd.close())
@@ -48,37 +47,7 @@ test('a prefix whose keys were deleted shows nothing of the earlier installation
   }
 })
 
-/** A link of a gigabit per second. */
-async function slowLink(t: TestContext, endpoint: string): Promise<string> {
-  const { hostname, port } = new URL(endpoint)
-  const server = createServer(near => {
-    const far = connect(Number(port), hostname)
-    near.pipe(far)
-    far.on('data', chunk => {
-      near.write(chunk)
-      credit(chunk.length, far)
-    })
-    for (const [a, b] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      a.on('error', () => b.destroy())
-      a.on('close', () => b.destroy())
-    }
-  })
-  let free = performance.now()
-  const credit = (bytes: number, far: Socket) => {
-    free = Math.max(free, performance.now()) + bytes / 125_000
-    const wait = free - performance.now()
-    if (wait < 2) return
-    far.pause()
-    setTimeout(() => far.resume(), wait)
-  }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+const gigabit = 125_000
 
 const filler = 'x'.repeat(1_000_000)
 
@@ -97,7 +66,7 @@ test('a store opens after a compaction, with large values after small ones, on a
   for (let i = 0; i < 400; i += 4) await Promise.all([0, 1, 2, 3].map(j => first.commit([put(`b-${i + j}`, filler)])))
   await first.close()
   await compact()
-  const link = await slowLink(t, endpoints[0] as string)
+  const link = await slowLink(t, endpoints[0] as string, gigabit)
   const started = performance.now()
   const second = await openEtcdStore({ endpoints: [link], prefix })
   t.diagnostic(`opened after ${Math.round(performance.now() - started)} ms`)
@@ -110,7 +79,7 @@ test('a store opens over a history of large values, on a link of a gigabit per s
   const first = await openEtcdStore({ endpoints, prefix })
   for (let i = 0; i < 400; i += 4) await Promise.all([0, 1, 2, 3].map(j => first.commit([put(`n-${i + j}`, filler)])))
   await first.close()
-  const link = await slowLink(t, endpoints[0] as string)
+  const link = await slowLink(t, endpoints[0] as string, gigabit)
   const started = performance.now()
   const second = await openEtcdStore({ endpoints: [link], prefix })
   t.diagnostic(`opened after ${Math.round(performance.now() - started)} ms`)

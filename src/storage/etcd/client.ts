@@ -182,7 +182,7 @@ async function unary<T>(
   metadata = leaderNeeded(),
 ): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>()
-  // The library creates an error for each call, in case it fails. Its stack is a fifth of the cost of a call, and not used here.
+  // The library creates an error for each call, in case it fails. Its stack is expensive, and not used here.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
   try {

@@ -1,10 +1,11 @@
-// Follows the keys of an installation in etcd: one watch at a time, continued at another member when it fails.
+// Follows the keys of an installation in etcd: several watches read the history at the start, then one is continued at another member when it fails.
 //
 // Only two things prove how far the watch has come: an event, and a response to a progress request. A watch has its own stream,
 // because etcd answers a progress request only when all watches of the stream are up to date.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import type { EtcdClient, WatchStream } from './client.ts'
+import { status } from '@grpc/grpc-js'
+import { type EtcdClient, EtcdError, type WatchStream } from './client.ts'
 import type { KeyRange } from './keys.ts'
 import type { Event, ResponseHeader, WatchResponse } from './rpc.generated.ts'
 
@@ -13,14 +14,16 @@ export type FollowOptions = {
   readonly range: KeyRange
   /** The first revision to deliver. */
   readonly start: number
+  /** Following begins with the state at this revision, if etcd still has it and it is not before the start. */
+  readonly recent: number
   /** The newest revision when following starts. History up to it is read with several watches at once. */
   readonly newest: number
   /** The events of one revision. */
   readonly apply: (revision: number, events: readonly Event[]) => void
   /** All events up to the revision were delivered. */
   readonly progress: (revision: number) => void
-  /** History from the next revision on no longer exists. Resolves with the revision to continue after. */
-  readonly compacted: (oldest: number) => Promise<number>
+  /** Reads the state at a revision instead of the history up to it. Resolves with this revision. */
+  readonly reload: (revision: number) => Promise<number>
   /** The header of every response. Throws if the cluster cannot be trusted any more. */
   readonly heard: (header: ResponseHeader) => void
   readonly failed: (error: Error) => void
@@ -35,8 +38,11 @@ export type Following = {
 
 const [askAfterMs, askEveryMs, stuckMs] = [20, 100, 1500]
 const [minDelayMs, maxDelayMs] = [20, 1000]
-/** etcd sends at most 1,000 revisions of history every 100 ms to each watch. Unread watches hold at most 4 MiB each. */
-const [partRevisions, maxParts] = [1000, 32]
+/**
+ * etcd sends at most 1,000 revisions of history every 100 ms to each watch. More watches need more memory of etcd, and none of them
+ * may be so slow that it counts as stuck.
+ */
+const [partRevisions, maxParts] = [1000, 8]
 
 type Part = { readonly stream: WatchStream; readonly end: number }
 
@@ -110,16 +116,23 @@ export function follow(options: FollowOptions): Following {
   }
 
   async function run(): Promise<void> {
+    let isInParts = true
+    if (options.recent > delivered)
+      await options.reload(options.recent).then(advance, error => isCompaction(error) || options.failed(error as Error))
     for (let delay = minDelayMs; !stopped; ) {
       const before = delivered
       try {
-        await catchUp()
+        if (isInParts) await catchUp()
         await watchOnce()
       } catch (error) {
         if (stopped) return
         const isCompacted = error instanceof CancelledError && error.oldest > delivered
-        if (isCompacted) await options.compacted(error.oldest).then(advance, options.failed)
-        else options.failed(error as Error)
+        if (isCompacted) await options.reload(error.oldest).then(advance, options.failed)
+        else {
+          // A slow connection may deliver one watch in time, and not several.
+          isInParts = false
+          options.failed(error as Error)
+        }
       }
       delay = delivered > before ? minDelayMs : Math.min(delay * 2, maxDelayMs)
       if (!stopped) await pause(delay, undefined, { ref: false })
@@ -140,9 +153,9 @@ export function follow(options: FollowOptions): Following {
     }
     try {
       while (!stopped && options.newest - delivered > partRevisions) {
-        while (parts.length < maxParts && next <= options.newest) await open()
+        while (!stopped && parts.length < maxParts && next <= options.newest) await open()
         const [part] = parts
-        if (part && part.end > delivered) await takePart(part)
+        if (part && part.end > delivered && !stopped) await takePart(part)
         parts.shift()?.stream.cancel()
       }
     } finally {
@@ -153,6 +166,7 @@ export function follow(options: FollowOptions): Following {
   async function takePart(part: Part): Promise<void> {
     stream = part.stream
     begun = []
+    behindSince = 0
     try {
       // The watch goes on after its part, and the next part skips what it delivered.
       for await (const response of part.stream) {
@@ -170,6 +184,7 @@ export function follow(options: FollowOptions): Following {
     avoid = opened.endpoint
     stream = opened.stream
     begun = []
+    behindSince = 0
     const request = { ...options.range, startRevision: delivered + 1, progressNotify: true, fragment: true }
     let taking = Promise.resolve()
     let failure: Error | undefined
@@ -237,6 +252,8 @@ const handled = () =>
     // After all microtasks, and the ones that they add.
     queueMicrotask(() => process.nextTick(resolve))
   })
+
+const isCompaction = (error: unknown) => error instanceof EtcdError && error.code === status.OUT_OF_RANGE
 
 const revisionOf = (event: Event | undefined) => event?.kv?.modRevision ?? 0
 

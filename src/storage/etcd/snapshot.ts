@@ -6,10 +6,10 @@ import type { KeyRange } from './keys.ts'
 import type { KeyValue } from './rpc.generated.ts'
 
 /**
- * Values have up to a megabyte, so the number of keys in a page follows from the size of the last page. Few large pages are faster,
- * because etcd counts the remaining keys for each page.
+ * Values have up to a megabyte, so the number of keys in a page follows from the size of the last page. Large pages are faster,
+ * because etcd counts the remaining keys for each.
  */
-const [pageBytes, minKeys, maxKeys, pageMs] = [4 * 2 ** 20, 16, 10_000, 30_000]
+const [pageBytes, minKeys, maxKeys, pageMs] = [4 * 2 ** 20, 16, 1000, 30_000]
 
 export async function* readSnapshot(
   client: Pick<EtcdClient, 'range'>,

@@ -14,7 +14,7 @@ import { openStorageHealth } from './health.ts'
 import { openInstallation } from './installation.ts'
 import { type Keys, keysBelow } from './keys.ts'
 import { firstConfirmation, openReadIndex } from './read-index.ts'
-import type { Event, ResponseHeader } from './rpc.generated.ts'
+import type { Event } from './rpc.generated.ts'
 import { readSnapshot } from './snapshot.ts'
 import type { Fence } from './txn.ts'
 import { decodeValue } from './value.ts'
@@ -134,7 +134,7 @@ async function startStore({
     return cachedEntry(key, revision, { text, gap }, labelsOf(text))
   }
 
-  /** Reads everything at the start. Later the indexes of permissions would be older than the data, so the replica ends (D71). */
+  /** Reads everything, only at the start. Later the indexes of permissions would be older than the data, so the replica ends (D71). */
   async function reload(oldest: number): Promise<number> {
     if (isStarted) endWith('this replica was cut off from etcd for longer than its history, so it ends. Start it again')
     const entries: CachedEntry[] = []
@@ -145,11 +145,6 @@ async function startStore({
     }
     watchCache.reload(entries, oldest + offset)
     return oldest
-  }
-
-  function heard(header: ResponseHeader): void {
-    received++
-    health.checkCluster(header.clusterId)
   }
 
   function checkInstallation({ kv }: Event): void {
@@ -164,21 +159,22 @@ async function startStore({
   }
 
   watchCache.begin(createRevision + offset, createRevision + offset)
-  // Older history is of an installation that was deleted.
-  let before = createRevision
-  const recent = newest - 10 * (history?.minEvents ?? 10_000)
-  if (recent > createRevision) before = await reload(recent).catch(() => createRevision)
   const following = follow({
     client,
     range: keys.all,
-    start: before + 1,
+    // Older history is of an installation that was deleted.
+    start: createRevision + 1,
+    recent: newest - 5 * (history?.minEvents ?? 10_000),
     newest,
     apply,
     progress: revision => {
       if (revision + offset > watchCache.revision) watchCache.apply([], revision + offset, now())
     },
-    compacted: reload,
-    heard,
+    reload,
+    heard(header) {
+      received++
+      health.checkCluster(header.clusterId)
+    },
     failed: error => health.noteWatchError(error),
   })
   const readIndex = openReadIndex({
@@ -186,7 +182,7 @@ async function startStore({
     range: keys.all,
     following,
     heard: (header, delivered) => {
-      heard(header)
+      health.checkCluster(header.clusterId)
       health.checkRevision(header.revision, delivered)
     },
   })
