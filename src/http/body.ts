@@ -18,6 +18,7 @@ const maxText = 1536 * 1024
 /** Bytes of a body that take some milliseconds to parse. */
 const large = 64 * 1024
 const nothing = Buffer.alloc(0)
+const incomplete = () => badRequest('the request ended before its body was complete')
 const tooMuch = (limit: number) => tooLarge(`Request entity too large: limit is ${limit}`)
 
 export type Body = { readonly value: Json | undefined; readonly duplicates: readonly string[] }
@@ -25,6 +26,8 @@ export type Body = { readonly value: Json | undefined; readonly duplicates: read
 /** All bytes, at most 3 MiB by default. By events: an async iterator costs more than the rest of a small write's reading. */
 export function readBytes(exchange: Exchange, max = limit): Promise<Buffer> {
   const { request } = exchange
+  // The client left while the request waited for something else. No event will tell, and an HTTP/2 stream seems to have ended.
+  if (exchange.closed) return Promise.reject(incomplete())
   if (request.readableEnded) return Promise.resolve(nothing)
   if (Number(request.headers['content-length'] ?? 0) > max) return Promise.reject(tooMuch(max))
   return new Promise((resolve, reject) => {
@@ -46,7 +49,7 @@ export function readBytes(exchange: Exchange, max = limit): Promise<Buffer> {
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
     })
     // A client that closes the connection early is not a server error, whatever the socket reports.
-    const brokenOff = () => reject(badRequest('the request ended before its body was complete'))
+    const brokenOff = () => reject(incomplete())
     request.on('error', brokenOff)
     request.on('close', () => {
       if (!ended) brokenOff() // request.complete does not help: HTTP/2 sets it on every closed stream

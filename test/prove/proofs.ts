@@ -186,9 +186,9 @@ const replicas = (index: number, operations: number): Proof => ({
   name: `replicas ${index + 1}`,
   async run(seed) {
     const report = await runReplicatedInChild({ seed: `${seed}/${index}`, operations })
-    const { violations, hasNetwork, requests, events, watches, faults, codes } = report
+    const { violations, hasNetwork, requests, events, watches, faults } = report
     const disturbed = Object.entries(faults).map(([name, times]) => `${name}: ${times}`)
-    const counts = `${counted(requests, 'request')}, ${counted(events, 'event')} in ${counted(watches, 'watch', 'watches')}${codes[429] ? `, ${codes[429]} answered 429` : ''}`
+    const counts = `${counted(requests, 'request')}, ${counted(events, 'event')} in ${counted(watches, 'watch', 'watches')}`
     const found = hasNetwork ? `${counts}; ${disturbed.join(', ')}` : 'not run: network namespaces are missing'
     return [
       {

@@ -6,7 +6,7 @@ import type { Dice } from '../seeded-random.ts'
 
 export type Balancer = {
   readonly connect: Connect
-  /** The number of answers so far, without 503 and 429. */
+  /** The number of answers so far, without 503. */
   readonly answered: number
 }
 
@@ -55,7 +55,7 @@ export function openBalancer(replicas: readonly LeanOptions[], roll: Dice): Bala
           const at = choose()
           const client = clients[at] as LeanClient
           const answer = await within(client, at, patience, client.ask(...request))
-          if (answer.code === 503 || answer.code === 429) await pause(restMs)
+          if (answer.code === 503) await pause(restMs)
           else answered++
           return answer
         },

@@ -17,7 +17,7 @@ import { disturbSigningKeys } from './signing-keys.ts'
 
 export type ReplicatedOptions = {
   readonly seed: string
-  /** Answered requests, without 503 and 429. */
+  /** Answered requests, without 503. */
   readonly operations: number
   /** In this order, once; absent: all in random order, again and again. */
   readonly faults?: readonly FaultName[]
@@ -119,8 +119,8 @@ async function reach(count: () => number, wanted: number): Promise<void> {
   }
 }
 
-/** 0: no answer. 410 is checked against the compactions. 429: requests whose clients left count as in flight until they end. */
-const expected = new Set([0, 200, 201, 404, 409, 410, 429, 503, 504])
+/** 0: no answer. 410 is checked against the compactions. */
+const expected = new Set([0, 200, 201, 404, 409, 410, 503, 504])
 
 function strangeCodes({ writes, gets }: Recording): Violation[] {
   const strange = [...writes, ...gets].filter(({ code }) => !expected.has(code))

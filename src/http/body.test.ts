@@ -1,0 +1,48 @@
+// Reads the body of a request whose client has left.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener, request } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { openExchange } from '../serving/exchange.ts'
+import { readBytes } from './body.ts'
+
+/** Reads the body after the client has left. */
+function serveLate(t: TestContext, version: 1 | 2) {
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+  const { promise: outcome, resolve } = Promise.withResolvers<unknown>()
+  const handle: RequestListener = (asked, response) => {
+    const exchange = openExchange(asked, response, () => 'id')
+    exchange.onClosed(() => setImmediate(() => readBytes(exchange).then(bytes => resolve(`read ${bytes}`), resolve)))
+    leave()
+  }
+  const server = version === 1 ? createServer(handle) : createHttp2Server(handle as never)
+  t.after(() => server.close())
+  return { server: server.listen(0, '127.0.0.1'), left, outcome }
+}
+
+test('over HTTP/1', { timeout: 10_000 }, async t => {
+  const { server, left, outcome } = serveLate(t, 1)
+  await once(server, 'listening')
+  const asked = request({ port: (server.address() as AddressInfo).port, method: 'POST' }).on('error', () => {})
+  asked.end('{}')
+  await left
+  asked.destroy()
+  assert.equal(((await outcome) as { readonly code: number }).code, 400)
+})
+
+test('over HTTP/2', { timeout: 10_000 }, async t => {
+  const { server, left, outcome } = serveLate(t, 2)
+  await once(server, 'listening')
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`).on('error', () => {})
+  t.after(() => session.destroy())
+  session
+    .request({ ':method': 'POST' })
+    .on('error', () => {})
+    .end('{}')
+  await left
+  session.destroy()
+  assert.equal(((await outcome) as { readonly code: number }).code, 400)
+})
