@@ -15,7 +15,8 @@ function serveLate(t: TestContext, version: 1 | 2) {
   const { promise: outcome, resolve } = Promise.withResolvers<unknown>()
   const handle: RequestListener = (asked, response) => {
     const exchange = openExchange(asked, response, () => 'id')
-    exchange.onClosed(() => setImmediate(() => readBytes(exchange).then(bytes => resolve(`read ${bytes}`), resolve)))
+    const read = () => void readBytes(exchange).then(bytes => resolve(`read ${bytes}`), resolve)
+    exchange.onClosed(() => setImmediate(read))
     leave()
   }
   const server = version === 1 ? createServer(handle) : createHttp2Server(handle as never)
