@@ -134,7 +134,7 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'a dry run that writes': inTraffic(
     'registry/update.ts',
-    'if (request.dryRun) return documentOf(visible(ctx, kind, next))',
+    'if (request.dryRun) return documentOf(visible(ctx, kind, seen))',
     '',
   ),
   'a no-op that takes a revision': inTraffic(
