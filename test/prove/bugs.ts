@@ -139,7 +139,7 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'a no-op that takes a revision': inTraffic(
     'registry/update.ts',
-    'if (isSameApartFromTimes(old, next))',
+    'if (isSameApartFromTimes(old, seen))',
     'if (false)',
   ),
   'serve a stale object': inTraffic(

@@ -48,8 +48,8 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
   ),
   'continue after a compaction without the state': bug(
     'storage/etcd/store.ts',
-    'compacted: reload,',
-    'compacted: async oldest => oldest,',
+    'reload,\n    heard(header)',
+    'reload: async revision => revision,\n    heard(header)',
     'compact while a replica is cut off',
     'compact and kill a replica',
   ),
