@@ -8,15 +8,16 @@ const maxBytes = 2 * 1024 * 1024
 /** Larger events are shown without bodies. */
 const maxEventBytes = 64 * 1024
 
+/** Text is one object for the garbage collector, an event is dozens. */
 type Buffered = {
   readonly position: number
-  readonly event: AuditLine
-  readonly bytes: number
+  readonly line: string
+  readonly isTruncated: boolean
   /** Computed when somebody watches. */
   found?: FoundEvent
 }
 
-export type WritableFeed = AuditFeed & { push(event: AuditLine, bytes: number): void }
+export type WritableFeed = AuditFeed & { push(event: AuditLine, line: string): void }
 
 /** Uses only fields that every reader of the event sees, so that the id reveals nothing else. */
 export function auditId({ auditID, stage, stageTimestamp, verb }: AuditLine): string {
@@ -45,14 +46,14 @@ export function openAuditFeed(now: () => number): WritableFeed {
     get start() {
       return start
     },
-    push(event, bytes) {
-      const kept = shortened(event, bytes)
-      const held = Math.min(bytes, maxEventBytes)
-      buffer.push({ position: ++position, event: kept.event, bytes })
-      bytesHeld += held
+    push(event, whole) {
+      const { event: kept, truncated: isTruncated = false } = shortened(event, whole.length)
+      const line = isTruncated ? JSON.stringify(kept) : whole
+      buffer.push({ position: ++position, line, isTruncated })
+      bytesHeld += line.length
       while (buffer.length > maxEvents || bytesHeld > maxBytes) {
         const gone = buffer.shift() as Buffered
-        bytesHeld -= Math.min(gone.bytes, maxEventBytes)
+        bytesHeld -= gone.line.length
         start = gone.position
       }
       if (waiting.size === 0) return
@@ -75,8 +76,7 @@ export function openAuditFeed(now: () => number): WritableFeed {
   }
 }
 
-/** As it is read from the log: without undefined fields. */
-function foundIn({ event, bytes }: Buffered): FoundEvent {
-  const copy = JSON.parse(JSON.stringify(event)) as AuditLine
-  return { id: auditId(copy), event: copy, ...(bytes > maxEventBytes ? { truncated: true } : {}) }
+function foundIn({ line, isTruncated }: Buffered): FoundEvent {
+  const event = JSON.parse(line) as AuditLine
+  return { id: auditId(event), event, ...(isTruncated ? { truncated: true } : {}) }
 }

@@ -42,8 +42,8 @@ export type AuditOptions = {
   readonly now: () => number
   /** The trusted addresses of a request's path, the client first. */
   readonly sourcesOf: (request: Request) => readonly string[]
-  /** Receives every event that is written, with its size, for watches of audit events. */
-  readonly feed?: { push(event: AuditLine, bytes: number): void } | undefined
+  /** Receives every event that is written, for watches of audit events. */
+  readonly feed?: { push(event: AuditLine, line: string): void } | undefined
   /** apiserver_audit_event_total */
   readonly counted: (events: number) => void
 }
@@ -58,7 +58,7 @@ export function openAudit({ policy, sink, hash, now, sourcesOf, feed, counted }:
     counted(1)
     const line = JSON.stringify(event)
     const isTaken = sink.write(line)
-    if (isTaken) feed?.push(event, line.length)
+    if (isTaken) feed?.push(event, line)
     return isTaken
   }
   const isDue = (context: AuditContext) => context.decision.level !== 'None' || isAboutKeys(context)

@@ -7,7 +7,7 @@ import { openAuditFeed } from '../../src/serving/audit-feed.ts'
 export function sampleAuditLog(now: () => number): AuditReader {
   const { apiVersion: _, kind: __, metadata: ___, ...event } = AuditEvent.sample
   const feed = openAuditFeed(now)
-  feed.push(event as AuditLine, JSON.stringify(event).length)
+  feed.push(event as AuditLine, JSON.stringify(event))
   return {
     feed,
     problem: undefined,
