@@ -9,7 +9,7 @@ import type { HistoryBounds } from '../../src/storage/event-log.ts'
 import type { Key, Op } from '../../src/storage/store.ts'
 import { diceOf } from '../prove/seeded-random.ts'
 import { startEtcd } from '../support/etcd.ts'
-import { slowLink } from '../support/slow-link.ts'
+import { slowLink } from '../support/tcp-link.ts'
 
 const etcd = await startEtcd()
 const { endpoints } = etcd

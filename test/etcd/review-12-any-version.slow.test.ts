@@ -1,11 +1,10 @@
 // `resourceVersion=0` allows older state for reads. It must not allow writes with permissions that were revoked.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { etcdArgs, startReplicas } from '../support/replicas.ts'
 import { type Server, startServer } from '../support/server.ts'
+import { lateLink } from '../support/tcp-link.ts'
 
 const ours = '/apis/management.platform.sh/v1'
 const teams = `${ours}/teams`
@@ -44,30 +43,3 @@ test('a write with resourceVersion=0 and a revoked key is refused', async t => {
   const [any, confirmed] = await Promise.all([write('any', '?resourceVersion=0'), write('confirmed', '')])
   assert.deepEqual([any.status, confirmed.status], [401, 401])
 })
-
-/** A link whose answers arrive late. */
-async function lateLink(t: TestContext, endpoint: string) {
-  const { hostname, port } = new URL(endpoint)
-  let delay = 0
-  const server = createServer(near => {
-    const far = connect(Number(port), hostname)
-    near.pipe(far)
-    far.on('data', chunk => void setTimeout(() => near.write(chunk), delay))
-    for (const [a, b] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      a.on('error', () => b.destroy())
-      a.on('close', () => b.destroy())
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    delay: (ms: number) => {
-      delay = ms
-    },
-  }
-}

@@ -8,7 +8,7 @@ import { keysBelow } from '../../src/storage/etcd/keys.ts'
 import { openEtcdStore } from '../../src/storage/etcd/store.ts'
 import type { Op } from '../../src/storage/store.ts'
 import { startEtcd } from '../support/etcd.ts'
-import { slowLink } from '../support/slow-link.ts'
+import { slowLink } from '../support/tcp-link.ts'
 
 const etcd = await startEtcd()
 after(() => etcd.close())
