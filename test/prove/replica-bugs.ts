@@ -48,10 +48,10 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
   ),
   'continue after a compaction without the state': bug(
     'storage/etcd/store.ts',
-    'reload,\n    heard(header)',
-    'reload: async revision => revision,\n    heard(header)',
+    'if (isStarted) endWith(',
+    'if (isStarted) return oldest\n    if (isStarted) endWith(',
     'compact while a replica is cut off',
-    'compact and kill a replica',
+    'compact while a replica is cut off',
   ),
   'a wrong offset after a migration': bug(
     'storage/etcd/store.ts',

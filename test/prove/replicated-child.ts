@@ -19,6 +19,7 @@ const { values } = parseArgs({
 })
 const unknown = values.fault?.find(name => !faultNames.includes(name as FaultName))
 if (unknown !== undefined) throw new Error(`unknown fault "${unknown}"; known: ${faultNames.join(', ')}`)
+process.on('uncaughtException', end)
 const report = await runReplicated({
   seed: values.seed,
   operations: Number(values.operations),
@@ -26,11 +27,19 @@ const report = await runReplicated({
   ...(values.fault || values['no-faults'] ? { faults: (values.fault ?? []) as FaultName[] } : {}),
   ...(values.keep ? { keep: values.keep } : {}),
   ...(values.bug ? { begin: begin(values.bug) } : {}),
-}).catch(error => {
-  console.error(error)
-  // The message can contain the whole log of a replica. in-child.ts reports this line.
-  console.error(`reason: ${String(error).split('\n')[0]}`)
-  process.exit(1)
-})
+}).catch(end)
 console.log(JSON.stringify(report))
 process.exit()
+
+function end(error: unknown): never {
+  // The message can contain the whole log of a replica, which is more than a pipe takes before the process ends. in-child.ts reports this line.
+  const lines = String(error).split('\n')
+  console.error(
+    `reason: ${lines
+      .filter(line => !/^$|"level":[34]0/.test(line))
+      .slice(0, 4)
+      .join(' ')}`,
+  )
+  console.error(error)
+  process.exit(1)
+}

@@ -53,6 +53,9 @@ const flags = [
   ...(values.part ? ['--part', values.part.includes(' ') ? `"${values.part}"` : values.part] : []),
 ]
 const page = join(import.meta.dirname, '../../docs/PROOF.md')
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+  version: string
+}
 const cores = 2
 const longMinutes = 120
 /** Another seed makes these parts try something else. */
@@ -94,10 +97,20 @@ async function proveAll(proofs: readonly Proof[], lanes: number): Promise<Row[]>
       const found = await prove(proof, seed)
       rows.set(proof, [...(rows.get(proof) ?? []), ...found])
       for (const row of found) show(row)
+      if (!values.only) record(proofs, rows)
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
   return proofs.flatMap(proof => rows.get(proof) ?? [])
+}
+
+/** Writes the parts that are complete, so that a run that is stopped keeps them. */
+function record(proofs: readonly Proof[], found: ReadonlyMap<Proof, readonly Row[]>): void {
+  const isComplete = (part: string) => proofs.every(proof => proof.part !== part || found.has(proof))
+  const rows = proofs.filter(({ part }) => isComplete(part)).flatMap(proof => found.get(proof) ?? [])
+  const run = { rows, date: new Date(), version, minutes: minutesSince(started), load: busy, seed }
+  const text = flags.length ? ` -- ${flags.join(' ')}` : ''
+  writeFileSync(page, pageOf(readFileSync(page, 'utf8'), { ...run, flags: text }))
 }
 
 const isWanted = ({ part, name }: Proof) =>
@@ -117,12 +130,4 @@ const minutes = minutesSince(started)
 console.log(
   `${rows.filter(row => row.kept).length} of ${rows.length} kept, ${minutes.toFixed(1)} minutes, seed ${seed}`,
 )
-if (!values.only) {
-  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
-    version: string
-  }
-  const run = { rows, date: new Date(), version, minutes, load: busy, seed }
-  const text = flags.length ? ` -- ${flags.join(' ')}` : ''
-  writeFileSync(page, pageOf(readFileSync(page, 'utf8'), { ...run, flags: text }))
-}
 process.exit(rows.every(row => row.kept) ? 0 : 1)

@@ -92,8 +92,8 @@ async function startReplica(
       const hasEnded = await Promise.race([server.died().then(() => true), pause(0).then(() => false)])
       if (hasEnded) return patiently(() => server.crash(again))
       await server.restart(undefined, again).catch(error => {
-        // It stopped, but did not start, for example without a quorum.
-        if (!/printed/.test(error.message)) throw error
+        // It stopped, but did not start, for example without a quorum. Or it was about to end by itself.
+        if (!/printed|so it ends/.test(error.message)) throw error
         return patiently(() => server.crash(again))
       })
     },
