@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseStored } from './parse-cache.ts'
+import { parseStored, parseToReplace } from './parse-cache.ts'
 
 const stored = (name: string, size = 0) =>
   new TextEncoder().encode(`{"metadata":{"name":"${name}","annotations":{"x":"${'x'.repeat(size)}"}}}`)
@@ -25,4 +25,17 @@ test('evicts the oldest objects, and does not cache very large ones', () => {
   assert.equal(parseStored(newest), parseStored(newest))
   const large = stored('large', 100_000)
   assert.notEqual(parseStored(large), parseStored(large))
+})
+
+test('an object that a write replaces is shared by the parts of the write, and soon forgotten', () => {
+  const bytes = stored('replaced')
+  const object = parseToReplace(bytes)
+  assert.equal(parseStored(bytes), object)
+  assert.equal(parseToReplace(bytes), object)
+  for (let index = 0; index < 200; index++) parseToReplace(stored(`n${index}`, 1000))
+  assert.notEqual(parseToReplace(bytes), object)
+  const read = stored('read')
+  const kept = parseStored(read)
+  for (let index = 0; index < 200; index++) parseToReplace(stored(`n${index}`, 1000))
+  assert.equal(parseToReplace(read), kept)
 })

@@ -84,9 +84,13 @@ export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
     changed(ref, value, before)
   }
   const drop = (ref: Ref) => {
+    // Most informers keep few objects of many.
+    if (known.size === 0) return
     const key = slot(ref)
-    const before = known.get(key)?.value
-    if (known.delete(key)) changed(ref, undefined, before)
+    const before = known.get(key)
+    if (before === undefined) return
+    known.delete(key)
+    changed(ref, undefined, before.value)
   }
 
   const relist = async (): Promise<string | undefined> => {

@@ -9,7 +9,7 @@ import { isEqual } from '../smd/compare.ts'
 import { type Key, type Op, StoreError } from '../storage/store.ts'
 import { type Context, keyOf } from './context.ts'
 import { newMetadata } from './metadata.ts'
-import { encode, load, presentStored } from './object-codec.ts'
+import { encode, loadToReplace, presentStored } from './object-codec.ts'
 
 /** `more`: companions in addition to those of the kind. */
 type Change<Old extends Resource | undefined> = {
@@ -131,7 +131,7 @@ function plan(ctx: Context, companion: Companion): Planned | undefined {
     const op: Put = { type: 'put', key, value: encode(ctx, kind, fresh), expect: 0 }
     return { kind, object: fresh, op, isMerged: merge !== undefined, counted: limit && termOf(key, limit) }
   }
-  const stored = load(ctx, kind, entry)
+  const stored = loadToReplace(ctx, kind, entry)
   const merged = merge(stored)
   if (!merged) return undefined
   const object = complete(ctx, kind, merged, stored)

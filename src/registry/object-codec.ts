@@ -6,12 +6,13 @@ import { tooLarge, undecryptable } from '../api/errors.ts'
 import { type FieldPath, fieldPath, readAt, writeAt } from '../api/field-path.ts'
 import type { Kind } from '../api/kind.ts'
 import { isObject, type Json, type JsonObject, type Resource } from '../api/object.ts'
-import { parseStored } from '../api/parse-cache.ts'
+import { parseStored, parseToReplace } from '../api/parse-cache.ts'
 import { type Document, documentFrom, documentOf, storedDocument } from '../api/resources.ts'
 import { nameOf, SealError } from '../storage/encryption.ts'
 import type { Entry, Value } from '../storage/store.ts'
 import type { Context, FieldLocation } from './context.ts'
 import { packData, unpackData } from './sealed-data.ts'
+import { indexTerms } from './visibility-index.ts'
 
 const lastApplied = fieldPath('metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]')
 const redacted = '<redacted>'
@@ -20,8 +21,8 @@ const redacted = '<redacted>'
 export const isPlain = (kind: Kind): boolean => kind.hidden.length === 0 && kind.sealed.length === 0 && !kind.join
 
 /** The stored object, decrypted and with hidden fields. Not for responses. */
-export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Resource {
-  let object = parseStored(entry.text) as unknown as JsonObject
+export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry, parse = parseStored): Resource {
+  let object = parse(entry.text) as unknown as JsonObject
   for (const text of kind.sealed) {
     const path = fieldPath(text)
     const sealed = readAt(object, path)
@@ -29,6 +30,10 @@ export function load(ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Re
   }
   return object as unknown as Resource
 }
+
+/** The same, for a write that replaces the object. */
+export const loadToReplace = (ctx: Pick<Context, 'sealer'>, kind: Kind, entry: Entry): Resource =>
+  load(ctx, kind, entry, parseToReplace)
 
 /** The server never stores these fields unencrypted, so an unencrypted value is an error like a changed one. */
 function openAt({ sealer }: Pick<Context, 'sealer'>, kind: Kind, at: FieldLocation, sealed: Json): Json {
@@ -99,7 +104,8 @@ function encodeSized(
   const text = Buffer.from(
     `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`,
   )
-  return { value: { text, gap: Buffer.byteLength(head) }, size: text.length - dataSize }
+  const value = { text, gap: Buffer.byteLength(head), terms: indexTerms(kind, object) }
+  return { value, size: text.length - dataSize }
 }
 
 function locationOf(kind: Kind, object: JsonObject, path: string): FieldLocation {

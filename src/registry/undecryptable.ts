@@ -7,7 +7,7 @@ import type { JsonObject, Resource } from '../api/object.ts'
 import { type Document, documentOf } from '../api/resources.ts'
 import type { Entry } from '../storage/store.ts'
 import type { Context } from './context.ts'
-import { load, present, visible } from './object-codec.ts'
+import { loadToReplace, present, visible } from './object-codec.ts'
 
 /** Like `present`, for lists and watches: one undecryptable object must not hide the others. */
 export function presentAmong(ctx: Context, kind: Kind, entry: Entry): Document {
@@ -37,7 +37,7 @@ export function loadToRemove(
   entry: Entry,
 ): { readonly old: Resource; readonly sealed: boolean } {
   try {
-    return { old: load(ctx, kind, entry), sealed: false }
+    return { old: loadToReplace(ctx, kind, entry), sealed: false }
   } catch (error) {
     if (!isUndecryptable(error)) throw error
     return { old: JSON.parse(entry.text.toString()) as Resource, sealed: true }

@@ -24,7 +24,7 @@ import { type Context, keyOf, refOf, requestOf } from './context.ts'
 import { type DecodedObject, decodeObject } from './decode.ts'
 import { limitApplied, limitSent } from './managed-fields-limit.ts'
 import { nextMetadata } from './metadata.ts'
-import { carryOver, encodeWrite, load, present, presentStored, visible } from './object-codec.ts'
+import { carryOver, encodeWrite, loadToReplace, present, presentStored, visible } from './object-codec.ts'
 import { checkNamedByPath } from './request-path.ts'
 import { retryConflicts } from './retry-conflicts.ts'
 import { isNeverShown, maySee, secretFields, withStoredSecrets, writtenBy } from './secret-fields.ts'
@@ -90,7 +90,7 @@ export async function rewrite(
     ctx.check?.caller()
     const entry = ctx.store.get(key)
     if (!entry) throw notFound(kind, ref.name)
-    const old = load(ctx, kind, entry)
+    const old = loadToReplace(ctx, kind, entry)
     ctx.check?.target?.(old)
     const requested = change(old)
     const pinned = requested.isPinned === false ? undefined : requested.object.metadata.resourceVersion

@@ -2,8 +2,9 @@
 
 import { nameTerm, userTerm } from '../api/candidates.ts'
 import type { Kind } from '../api/kind.ts'
+import type { Resource } from '../api/object.ts'
 import { parseStored } from '../api/parse-cache.ts'
-import type { Entry, Store } from '../storage/store.ts'
+import type { Store } from '../storage/store.ts'
 
 export type VisibilityIndex = {
   /** Builds the index slowly, so that requests are hardly delayed. */
@@ -25,8 +26,8 @@ export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): Visib
     })
   const build = async () => {
     for (const kind of kinds)
-      if (kind.stored && (kind.readers || kind.namespaced))
-        await store.index(kind.id, entry => termsOf(kind, entry), pause)
+      if (isIndexed(kind))
+        await store.index(kind.id, ({ key, text }) => termsOf(kind, key.name, () => parseStored(text)), pause)
     isComplete = true
   }
   return {
@@ -42,11 +43,17 @@ export function openVisibilityIndex(store: Store, kinds: readonly Kind[]): Visib
   }
 }
 
-function termsOf(kind: Kind, { key, text }: Entry): readonly string[] {
-  const terms = kind.namespaced ? [nameTerm(key.name)] : []
+/** The terms of an object; undefined if its kind is not indexed. */
+export const indexTerms = (kind: Kind, object: Resource): readonly string[] | undefined =>
+  isIndexed(kind) ? termsOf(kind, object.metadata.name ?? '', () => object) : undefined
+
+const isIndexed = (kind: Kind) => kind.stored && (kind.readers !== undefined || kind.namespaced)
+
+function termsOf(kind: Kind, name: string, object: () => Resource): readonly string[] {
+  const terms = kind.namespaced ? [nameTerm(name)] : []
   if (!kind.readers) return terms
   try {
-    return [...terms, ...kind.readers(parseStored(text))]
+    return [...terms, ...kind.readers(object())]
   } catch {
     // An unreadable object is a candidate for every user. The filter decides.
     return [...terms, userTerm('*')]

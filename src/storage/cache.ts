@@ -67,7 +67,7 @@ export function openCache(): Cache {
       if (bucket === undefined || previous === undefined) return
       bucket.entries.delete(key)
       removeKey(bucket.keys, key)
-      change(bucket, key, previous, undefined)
+      change(bucket, key, previous)
     },
     *all() {
       for (const { entries } of buckets.values()) yield* entries.values()
@@ -88,11 +88,14 @@ function emptyBucket(): Bucket {
   }
 }
 
-function change(bucket: Bucket, key: string, previous: Entry | undefined, next: Entry | undefined): void {
+function change(bucket: Bucket, key: string, previous?: CachedEntry, next?: CachedEntry): void {
   const { labels, terms, termsOf } = bucket
   if (previous?.labels !== next?.labels) reindex(labels, key, labelTerms(previous?.labels), labelTerms(next?.labels))
-  if (termsOf) reindex(terms, key, previous ? termsOf(previous) : [], next ? termsOf(next) : [])
+  if (termsOf) reindex(terms, key, termsFor(termsOf, previous), termsFor(termsOf, next))
 }
+
+const termsFor = (termsOf: TermsOf, entry: CachedEntry | undefined) =>
+  entry === undefined ? [] : (entry.terms ?? termsOf(entry))
 
 /** A slice of the index ends after this many entries or bytes, about a millisecond of work. */
 const sliceEntries = 128
@@ -106,7 +109,7 @@ async function buildIndex(bucket: Bucket, termsOf: TermsOf, pause: () => Promise
     let key = nextKey(walk)
     for (let entries = 0, bytes = 0; key !== undefined && entries < sliceEntries && bytes < sliceBytes; entries++) {
       const entry = bucket.entries.get(key)!
-      for (const term of termsOf(entry)) addTerm(bucket.terms, term, key)
+      for (const term of termsFor(termsOf, entry)) addTerm(bucket.terms, term, key)
       bytes += entry.text.length
       key = nextKey(walk)
     }

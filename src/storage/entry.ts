@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer'
 import type { Entry, Key, Labels, Value } from './store.ts'
 
 /** A cached entry. It stores the position of its revision, so that a deletion can insert its own. */
-export type CachedEntry = Entry & { readonly gap: number }
+export type CachedEntry = Entry & Pick<Value, 'gap' | 'terms'>
 
 const QUOTE = 0x22
 const OUTSIDE_ASCII = /[^\0-\x7f]/
@@ -34,13 +34,13 @@ function fill(value: Value, revision: number, skip = 0): Buffer {
 }
 
 export function cachedEntry(key: Key, revision: number, value: Value, labels: Labels): CachedEntry {
-  return { key, revision, text: fill(value, revision), labels, gap: value.gap }
+  return { key, revision, text: fill(value, revision), labels, gap: value.gap, terms: value.terms }
 }
 
 /** The last state, with the revision of its deletion. */
 export function withRevision(entry: CachedEntry, revision: number): CachedEntry {
   const text = fill(entry, revision, String(entry.revision).length)
-  return { key: entry.key, revision, text, labels: entry.labels, gap: entry.gap }
+  return { key: entry.key, revision, text, labels: entry.labels, gap: entry.gap, terms: entry.terms }
 }
 
 /** Replaces the text of an entry. Cache, history and snapshots share the entry, so all of them see it. */

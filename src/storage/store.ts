@@ -25,7 +25,12 @@ export type Key = { readonly bucket: string; readonly namespace: string; readonl
  * Canonical JSON of one object whose metadata.resourceVersion is the empty string, and the offset between its quotes. The
  * store inserts the revision there, because a value cannot contain its own revision before the commit.
  */
-export type Value = { readonly text: Buffer; readonly gap: number }
+export type Value = {
+  readonly text: Buffer
+  readonly gap: number
+  /** The terms of the text (see `TermsOf`), if the writer knows them. Saves parsing the text. */
+  readonly terms?: readonly string[] | undefined
+}
 
 /** A value with its revision. `text` is complete and ready to send. It is shared, so do not modify it. */
 export type Entry = {

@@ -275,20 +275,31 @@ export function storeSuite(engine: string, open: OpenStore, runs: number, isShar
 
     use('an index that is built while keys come, change and go finds what is there', async store => {
       const noteOf = ({ text }: { text: Buffer }) => JSON.parse(text.toString()).note as string
-      await Promise.all(Array.from({ length: 1000 }, (_, i) => store.commit([put(`n${i}`, 0, `note ${i % 3}`)])))
+      // Of every second object, the writer knows the terms.
+      let puts = 0
+      const putNote = (name: string, expect: number | undefined, note: string) => {
+        const op = put(name, expect, note)
+        return puts++ % 2 ? op : { ...op, value: { ...op.value, terms: [note] } }
+      }
+      await Promise.all(Array.from({ length: 1000 }, (_, i) => store.commit([putNote(`n${i}`, 0, `note ${i % 3}`)])))
       let pauses = 0
       const pause = async () => {
         // Keys that the build has passed, and keys that it has yet to come to.
         const [early, late] = [pauses, 999 - pauses]
-        await store.commit([put(`n${early}`, undefined, 'note 1')])
-        await store.commit([put(`n${late}`, undefined, 'note 2')])
+        await store.commit([putNote(`n${early}`, undefined, 'note 1')])
+        await store.commit([putNote(`n${late}`, undefined, 'note 2')])
         await store.commit([remove(`n${500 + pauses}`)])
-        await store.commit([put(`a${pauses}`, 0, 'note 1')])
-        await store.commit([put(`z${pauses}`, 0, 'note 1')])
+        await store.commit([putNote(`a${pauses}`, 0, 'note 1')])
+        await store.commit([putNote(`z${pauses}`, 0, 'note 1')])
         pauses++
       }
       await store.index(teams, entry => [noteOf(entry)], pause)
       assert.ok(pauses > 2, `${pauses} pauses`)
+      await store.commit([putNote('n3', undefined, 'note 2')])
+      await store.commit([putNote('n3', undefined, 'note 0')])
+      await store.commit([putNote('n4', undefined, 'note 2')])
+      await store.commit([remove('n4')])
+      await store.commit([remove('n7')])
       for (const note of ['note 0', 'note 1', 'note 2', 'none']) {
         let looked = 0
         const filter = (entry: { text: Buffer }) => {

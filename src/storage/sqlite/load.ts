@@ -74,7 +74,7 @@ function loadRow(row: Fields, text: Buffer, watchCache: WatchCache, floor: numbe
       `the history of ${bucket} ${namespace}/${name} has a gap: revision ${revision} does not follow revision ${before}`,
     )
   }
-  const entry = gap === 0 ? undefined : { key, revision, text, labels: labelsOf(text), gap }
+  const entry = gap === 0 ? undefined : { key, revision, text, labels: labelsOf(text), gap, terms: undefined }
   if (revision <= floor) watchCache.seed(key, entry)
   else if (entry !== undefined) {
     const type = previous === undefined ? 'created' : 'updated'
