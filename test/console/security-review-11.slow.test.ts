@@ -116,7 +116,7 @@ else
       await other.getByRole('navigation').getByText('eve', { exact: true }).waitFor()
       await stage.ask('POST', `${ours}/teams`, { metadata: { name: 'merger-plans' } })
       await stage.ask('POST', `${ours}/teams`, { metadata: { name: 'of-eve' }, spec: { users: ['eve'] } })
-      await other.getByText('of-eve').waitFor()
+      await other.getByRole('link', { name: 'of-eve', exact: true }).waitFor()
       assert.equal(await other.getByText('merger-plans').count(), 0)
       await context.close()
     })
