@@ -95,6 +95,8 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   ],
   'D63: enable a User without the gate': [
     edit('kinds/user.ts', "...(disabled ? [] : [grant('spec.disabled', 'enabled')]),", ''),
+    // The grant of a deletion also covers every enabled User.
+    edit('kinds/user.ts', '...(disabled && !isLeaving ?', '...(!isLeaving ?'),
   ],
   'D63: delete a disabled User without the gate': [
     edit(

@@ -14,6 +14,7 @@ import {
   tagged,
 } from './actor.ts'
 import { without, withSpec } from './aspects/aspect.ts'
+import { clusters } from './aspects/clusters.ts'
 import { reportAsAgent } from './attack-clusters.ts'
 import { bringKey, makeKey, mint, rotate } from './attack-keys.ts'
 import { read } from './attack-reads.ts'
@@ -38,6 +39,7 @@ export function attack(stage: Stage): Step | undefined {
     [7, remove],
     [rate(stage, 'users', { often: 6, seldom: 2 }), removeUser],
     [rate(stage, 'users', { often: 12, seldom: 0 }), changeUser],
+    [rate(stage, 'clusters', { often: 18, seldom: 0 }), changeCluster],
     [7, rotate],
     [9, makeKey],
     [rate(stage, 'brought-keys', { often: 10, seldom: 2 }), bringKey],
@@ -125,6 +127,16 @@ function changeUser(stage: Stage, actor: Actor): Step | undefined {
   const disabled = all.filter(one => one.object.spec?.disabled)
   const user = chance.any(disabled.length && chance.is(0.7) ? disabled : all)
   return user && changeTarget(stage, actor, { ...user, verb: chance.pick(['update', 'patch']) })
+}
+
+/** Its labels, projects, gateway or disabled flag. */
+function changeCluster(stage: Stage, actor: Actor): Step | undefined {
+  const { chance, prover, enabled } = stage
+  const cluster = chance.any(prover.model.of(kinds.Cluster).filter(isInPool))
+  const { danger = 'clusters', what, make } = chance.weighted(clusters.map(one => [one.weight, one] as const))
+  if (!cluster || !enabled.has(danger)) return undefined
+  const mutation = (object: Obj): Mutation => ({ next: make(stage, cluster)(object), what, danger })
+  return changeTarget(stage, actor, { ...cluster, verb: chance.pick(['update', 'patch']), mutation })
 }
 
 function changeTarget(stage: Stage, actor: Actor, { kind, namespace, ...target }: Target): Step | undefined {

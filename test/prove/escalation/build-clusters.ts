@@ -1,7 +1,17 @@
 // Connected clusters of a new world, with their agents, roles of teams, and delivered secrets.
 
 import { type Gift, hand, make, rule } from './build-objects.ts'
-import { agentKey, clusterRule, clusterSpec, courier, delivery, labelsOf, remoteRole } from './cluster-drafts.ts'
+import {
+  agentKey,
+  clusterRule,
+  clusterSpec,
+  courier,
+  delivery,
+  everyCluster,
+  labelsOf,
+  remoteRole,
+  roleByTier,
+} from './cluster-drafts.ts'
 import type { Stage } from './generator-context.ts'
 import { type KindInfo, kinds, ours, type Spec } from './objects.ts'
 import { giveAgentToken, nameAgent } from './sign-in-steps.ts'
@@ -13,7 +23,7 @@ export const clusterGift: Gift = {
     const { chance } = stage
     const write = () => ['create', 'update', 'patch', 'get']
     return [
-      rule([...write(), 'delete'], ours, chance.pick(['clusters', 'teams', 'projectsecrets'])),
+      rule([...write(), 'delete'], ours, chance.pick(['clusters', 'clusters', 'teams', 'projectsecrets'])),
       rule(write(), ours, chance.pick(['clusters', 'teams', 'projectsecrets'])),
       ...Array.from({ length: 3 }, () => clusterRule(stage)),
     ]
@@ -26,21 +36,33 @@ export const clusterGift: Gift = {
           metadata: { name, labels: labelsOf(stage) },
           spec: clusterSpec(stage),
         })
-    for (const team of names.teams)
-      await write(stage, kinds.Team, '', team, {
-        clusterRoles: [remoteRole(stage)],
+    // Two teams with one role, for clusters with different labels.
+    const common = chance.is(0.3) ? remoteRole(stage).name : undefined
+    for (const [index, team] of names.teams.entries()) {
+      const isThere = prover.model.get(kinds.Team, '', team) !== undefined
+      if (common === undefined && (!isThere || chance.is(0.3))) continue
+      const spec = {
+        clusterRoles: [common === undefined ? remoteRole(stage) : roleByTier(common, index % 2 ? 'b' : 'a')],
         ...(chance.is(0.3) ? { owner: { user } } : {}),
         ...(chance.is(0.3) ? { users: [user] } : {}),
-      })
+      }
+      if (isThere) await write(stage, kinds.Team, '', team, spec)
+      else await make(stage, kinds.Team, '', team, { spec })
+    }
     const rules = [rule(['deliver'], ours, 'clusters')]
     await make(stage, kinds.ClusterRole, '', 'courier', { rules })
     await make(stage, kinds.ClusterRoleBinding, '', 'courier', courier(user))
     for (const name of names.secrets) {
-      const owner = { user: chance.is(0.5) ? user : administrator }
-      const spec = { owner, deliver: [delivery(stage)] }
+      // Without secrets, a new label needs only the roles.
+      if (common !== undefined && chance.is(0.7)) continue
+      // One that every cluster with a namespace of the project gets, and that attackers seldom read.
+      const isEverywhere = name === 's0' && chance.is(0.6)
+      const owner = { user: !isEverywhere && chance.is(0.5) ? user : administrator }
+      const spec = { owner, deliver: [isEverywhere ? { clusters: everyCluster } : delivery(stage)] }
       const isThere = prover.model.get(kinds.ProjectSecret, 'p-shop', name) !== undefined
-      if (isThere) await write(stage, kinds.ProjectSecret, 'p-shop', name, spec)
-      else await make(stage, kinds.ProjectSecret, 'p-shop', name, { spec: { ...spec, data: prover.canaries.make() } })
+      if (isThere && chance.is(0.7)) await write(stage, kinds.ProjectSecret, 'p-shop', name, spec)
+      if (!isThere)
+        await make(stage, kinds.ProjectSecret, 'p-shop', name, { spec: { ...spec, data: prover.canaries.make() } })
     }
     for (const next of [nameAgent, giveAgentToken]) {
       const step = next(stage)
@@ -53,9 +75,8 @@ export const clusterGift: Gift = {
   },
 }
 
-/** Changes an object if it is there. */
-async function write({ prover, chance }: Stage, kind: KindInfo, namespace: string, name: string, spec: Spec) {
-  if (!prover.model.get(kind, namespace, name) || chance.is(0.3)) return
+/** As the administrator. */
+async function write({ prover }: Stage, kind: KindInfo, namespace: string, name: string, spec: Spec) {
   const at = { kind, namespace, name, sub: '', dryRun: false, what: 'preparation' } as const
   await prover.perform({ actor: 'admin', secret: prover.server.adminKey, method: 'merge', body: { spec }, ...at })
 }

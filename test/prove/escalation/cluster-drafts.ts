@@ -49,9 +49,19 @@ function selection({ chance }: Stage): ClusterSelection {
   ])()
 }
 
+export const everyCluster: ClusterSelection = {
+  selector: { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['none'] }] },
+}
+
 export const remoteRole = (stage: Stage): { name: string; clusters: ClusterSelection } => ({
   name: stage.chance.pick(names.remoteRoles),
   clusters: selection(stage),
+})
+
+/** A role in every cluster with this label. */
+export const roleByTier = (name: string, tier: string): { name: string; clusters: ClusterSelection } => ({
+  name,
+  clusters: { selector: { matchLabels: { tier } } },
 })
 
 export function delivery(stage: Stage): Delivery {

@@ -16,7 +16,7 @@ export const clusters: readonly Aspect[] = [
         withLabel(object, 'tier', chance.pick(['a', 'b', undefined])),
   },
   {
-    weight: 6,
+    weight: 12,
     what: 'projects of a cluster',
     danger,
     make: stage => object => withSpec(object, { projects: projectsOf(stage) }),
