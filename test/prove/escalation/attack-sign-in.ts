@@ -62,8 +62,10 @@ function ownerOf({ chance, prover: { coalition, credentials } }: Stage, { uid, o
 
 /** Lets an account sign in as a User. */
 export function link(stage: Stage, actor: Actor): Step | undefined {
-  const { chance, prover, enabled, holds = noBits() } = stage
-  const user = chance.any(prover.model.of(kinds.User).filter(isInPool))
+  const { chance, prover, enabled, attackers, holds = noBits() } = stage
+  const all = prover.model.of(kinds.User).filter(isInPool)
+  const others = all.filter(one => !attackers.includes(one.object.spec?.username ?? ''))
+  const user = chance.any(others.length && chance.is(0.8) ? others : all)
   const mayLink = links.some(index => hasBit(holds, index))
   if (!user || !enabled.has('users') || (!mayLink && chance.is(0.8))) return undefined
   const own = [...prover.accounts]

@@ -43,7 +43,7 @@ export const clusterGift: Gift = {
       if (common === undefined && (!isThere || chance.is(0.3))) continue
       const spec = {
         clusterRoles: [common === undefined ? remoteRole(stage) : roleByTier(common, index % 2 ? 'b' : 'a')],
-        ...(chance.is(0.3) ? { owner: { user } } : {}),
+        ...(chance.is(0.5) ? { owner: { user } } : {}),
         ...(chance.is(0.3) ? { users: [user] } : {}),
       }
       if (isThere) await write(stage, kinds.Team, '', team, spec)

@@ -49,7 +49,7 @@ export const remoteRoles: readonly Aspect[] = [
     },
   },
   {
-    weight: 4,
+    weight: 12,
     what: 'members',
     danger,
     make:
