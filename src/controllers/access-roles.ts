@@ -8,7 +8,8 @@ import type { Document, Resources } from '../api/resources.ts'
 import { forEachInSlices, pause } from '../api/time-slices.ts'
 import { accessApplied, accessFailed, accessPending, conditionOf, generatedFrom } from '../kinds/object-conditions.ts'
 import { mirrorLabel } from '../kinds/rbac.ts'
-import { latin1, mentions, startInformer } from '../reconcile/informer.ts'
+import { latin1, mentions } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 import { generatedKinds, type Owner, planRoles, type Write } from './role-plan.ts'
 import { writeConditions, writeFirstConditions } from './write-conditions.ts'
@@ -173,13 +174,15 @@ export function startAccessRoles({ resources, kinds, now, failed }: AccessRolesO
 const slotOf = ({ kind, ref }: Owner) => `${kind.plural}/${ref.namespace}/${ref.name}`
 
 /** By the bytes: most objects have no access entries, and their conditions say all there is to say. */
-function isFollowed({ json }: Document): boolean {
-  const text = latin1(json)
-  return hasEntries.test(text) || !text.includes(appliedType)
+function isFollowed(document: Document): boolean {
+  if (hasEntries(document)) return true
+  const text = latin1(document.json)
+  return text.includes(pending) || !text.includes(appliedType)
 }
-/** Without its first quote, because a search for a quote stops at every word. */
+const hasEntries = mentions('access', 'clusterRoles')
+/** Without their first quotes, because a search for a quote stops at every word. */
+const pending = `${accessPending}"`
 const appliedType = 'type":"AccessApplied"'
-const hasEntries = new RegExp(`"(?:access|clusterRoles)":|"${accessPending}"`)
 
 function followed(object: Resource): Followed {
   const applied = conditionOf(object, 'AccessApplied')

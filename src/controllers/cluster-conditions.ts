@@ -6,7 +6,8 @@ import { Cluster, type ClusterObject, type ClusterProblem } from '../kinds/clust
 import { type Finding, remotePending } from '../kinds/object-conditions.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { Team } from '../kinds/team.ts'
-import { mentions, startInformer } from '../reconcile/informer.ts'
+import { mentions } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 import { writeConditions } from './write-conditions.ts'
 

@@ -9,7 +9,8 @@ import { Cluster } from '../kinds/cluster.ts'
 import { clusterNamesIn, clusterUidsAnnotation, clusterUidsOf, withClusterUids } from '../kinds/cluster-selection.ts'
 import { ProjectSecret } from '../kinds/project-secret.ts'
 import { Team } from '../kinds/team.ts'
-import { mentions, startInformer } from '../reconcile/informer.ts'
+import { mentions } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ClusterReferencesOptions = {

@@ -6,7 +6,8 @@ import { keyExpiry } from '../kinds/key-expiry.ts'
 import { loginFinalizer, sessionRecordOf } from '../kinds/login-session.ts'
 import { machineKeyKeptFor, machineRecordOf } from '../kinds/machine-key.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
-import { mentions, startInformer } from '../reconcile/informer.ts'
+import { mentions } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ExpiryOptions = {

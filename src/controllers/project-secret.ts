@@ -21,7 +21,8 @@ import {
 } from '../kinds/project-secret-source.ts'
 import { SharedSecret } from '../kinds/shared-secret.ts'
 import { teamUidsOf } from '../kinds/team-uids.ts'
-import { mentions, startInformer } from '../reconcile/informer.ts'
+import { mentions } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type ProjectSecretOptions = {

@@ -6,7 +6,8 @@ import type { Resource } from '../api/object.ts'
 import type { Resources } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { revokedByOverlap } from '../kinds/revocation-triggers.ts'
-import { mentions, startInformer } from '../reconcile/informer.ts'
+import { mentions } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type RotationOverlapOptions = {

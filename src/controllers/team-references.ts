@@ -8,7 +8,8 @@ import { type Resources, refOf } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { Team } from '../kinds/team.ts'
 import { teamUidsAnnotation, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
-import { latin1, startInformer } from '../reconcile/informer.ts'
+import { latin1 } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type TeamReferencesOptions = {

@@ -5,7 +5,8 @@ import type { Resources } from '../api/resources.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { User } from '../kinds/user.ts'
 import { UsernameRecord } from '../kinds/username-record.ts'
-import { mentions, startInformer } from '../reconcile/informer.ts'
+import { mentions } from '../reconcile/document-words.ts'
+import { startInformer } from '../reconcile/informer.ts'
 import { startLoop } from '../reconcile/work-queue.ts'
 
 export type UserKeysOptions = {

@@ -15,7 +15,8 @@ import {
   type WatchEvent,
   watchEvent,
 } from '../api/resources.ts'
-import { mentions, startInformer } from './informer.ts'
+import { mentions } from './document-words.ts'
+import { startInformer } from './informer.ts'
 
 const kind: Kind = defineKind({
   kind: 'Thing',

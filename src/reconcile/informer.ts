@@ -1,6 +1,5 @@
 // The informer follows all objects of a kind: it lists, watches, and lists again when the version is too old.
 
-import { Buffer } from 'node:buffer'
 import { ApiError, type Status } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
@@ -46,23 +45,6 @@ const sleep = (milliseconds: number) => new Promise<void>(resolve => setTimeout(
 const pageSize = 500
 const minDelay = 100
 const slot = (ref: Ref) => `${ref.namespace}/${ref.name}`
-
-/** Whether an object has one of these keys somewhere, by its bytes alone: it may have them elsewhere than expected. */
-export function mentions(...keys: readonly string[]): (document: Document) => boolean {
-  const any = new RegExp(`"(?:${keys.join('|')})":`)
-  return ({ json }) => any.test(latin1(json))
-}
-
-let last: { readonly json: Uint8Array; readonly text: string } | undefined
-
-/** The bytes as a string, a character each: the cheapest thing to search in. One filter may search the same bytes twice. */
-export function latin1(json: Uint8Array): string {
-  if (last?.json === json) return last.text
-  const { buffer, byteOffset, byteLength } = json
-  const text = Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
-  last = { json, text }
-  return text
-}
 
 export function startInformer<T>(options: InformerOptions<T>): Informer<T> {
   const { resources, kind, counts = () => true, keep, changed = () => {}, failed = () => {}, wait = sleep } = options

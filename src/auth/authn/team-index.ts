@@ -8,7 +8,8 @@ import { clusterUidsOf } from '../../kinds/cluster-selection.ts'
 import { pulledBy, pullKey } from '../../kinds/pull-secrets.ts'
 import { Team } from '../../kinds/team.ts'
 import { localRoles, remoteRoles } from '../../kinds/team-cluster-roles.ts'
-import { latin1, mentions, startInformer } from '../../reconcile/informer.ts'
+import { latin1, mentions } from '../../reconcile/document-words.ts'
+import { startInformer } from '../../reconcile/informer.ts'
 
 type Pulled = ReturnType<typeof pulledBy>[number]
 

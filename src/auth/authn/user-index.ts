@@ -4,7 +4,8 @@ import type { Affects } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
 import { User, type UserObject } from '../../kinds/user.ts'
 import { UsernameRecord, type UsernameSpec } from '../../kinds/username-record.ts'
-import { mentions, startInformer } from '../../reconcile/informer.ts'
+import { mentions } from '../../reconcile/document-words.ts'
+import { startInformer } from '../../reconcile/informer.ts'
 import type { AccessKey } from './access-key-index.ts'
 
 export type UserRecord = {
