@@ -50,6 +50,20 @@ export function unavailableReason(error: unknown): string | undefined {
 /** The file is damaged, as text. */
 export class DamagedError extends Error {}
 
+/** An error as a message to another thread: the copy of an Error has neither its class nor its code. */
+export type ErrorMessage = { readonly text: string; readonly code: number; readonly isDamage: boolean }
+
+export const toMessage = (error: unknown): ErrorMessage => ({
+  text: error instanceof Error ? error.message : String(error),
+  code: codeOf(error),
+  isDamage: error instanceof DamagedError,
+})
+
+export function fromMessage({ text, code, isDamage }: ErrorMessage): Error {
+  const error = isDamage ? new DamagedError(text) : new Error(text)
+  return code === 0 ? error : Object.assign(error, { errcode: code })
+}
+
 const ERROR = 1
 
 export const isNotDatabase = (error: unknown): boolean => (codeOf(error) & 0xff) === 26

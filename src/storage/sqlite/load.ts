@@ -22,41 +22,76 @@ type Fields = readonly [number, string, string, string, number, number, number, 
 
 const maxListed = 5
 
+/** Rows as JSON, and their texts one after the other. `floor`: where the history begins. A message between threads. */
+export type LogChunk = { readonly floor: number; readonly rows: string; readonly texts: Uint8Array }
+
 /**
- * Runs on the main thread, which needs the objects and has nothing else to do yet. `isChecked`: throws if a record is damaged, so
- * that no client sees it and no write hides it. Files of the first format have no checksums.
+ * The last chunk is empty. `isChecked`: throws after the last row if a record is damaged, so that no client sees it and no write hides it. Files of the first
+ * format have no checksums.
  */
-export function loadLog(file: string, watchCache: WatchCache, isChecked = false): void {
+export function* readLog(file: string, isChecked: boolean): Generator<LogChunk> {
   const db = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-  db.exec('BEGIN') // a consistent snapshot during concurrent writes
-  const words = new Map<string, string>()
-  const floor = readMeta(db, 'floor')
-  if (floor === undefined) throw new DamagedError('the start of the history (meta floor) is missing')
-  watchCache.begin(floor, floor)
-  const chunk = db.prepare(chunkWith(isChecked ? 'sum' : '0'))
-  chunk.setReturnArrays(true)
-  const damaged: string[] = []
-  for (let last = 0; ; ) {
-    const [json, slab] = chunk.get(last) as unknown as [string, Uint8Array | null]
-    const rows = JSON.parse(json) as Fields[]
-    if (rows.length === 0) break
-    const texts = slab === null ? Buffer.alloc(0) : Buffer.from(slab.buffer, slab.byteOffset, slab.byteLength)
-    let start = 0
-    for (const row of rows) {
-      const end = start + row[7]
-      const text = texts.subarray(start, end)
-      if (isChecked && isDamaged(row, text)) damaged.push(`${row[1]} ${row[2]}/${row[3]}`)
-      else if (damaged.length === 0) loadRow(row, text, watchCache, floor, words)
-      last = row[0]
-      start = end
+  try {
+    db.exec('BEGIN') // a consistent snapshot during concurrent writes
+    const floor = readMeta(db, 'floor')
+    if (floor === undefined) throw new DamagedError('the start of the history (meta floor) is missing')
+    const chunk = db.prepare(chunkWith(isChecked ? 'sum' : '0'))
+    chunk.setReturnArrays(true)
+    const damaged: string[] = []
+    for (let last = 0; ; ) {
+      const [rows, slab] = chunk.get(last) as unknown as [string, Uint8Array | null]
+      const texts = slab ?? new Uint8Array(0)
+      const fields = JSON.parse(rows) as Fields[]
+      if (isChecked) damaged.push(...damagedIn(fields, texts))
+      if (damaged.length === 0) yield { floor, rows, texts }
+      const end = fields.at(-1)
+      if (end === undefined) break
+      last = end[0]
     }
+    if (damaged.length) throw damagedError(damaged)
+  } finally {
+    db.close()
   }
-  db.close()
-  if (damaged.length === 0) return
+}
+
+function* textsOf(rows: readonly Fields[], texts: Uint8Array): Generator<readonly [Fields, Buffer]> {
+  const slab = Buffer.from(texts.buffer, texts.byteOffset, texts.byteLength)
+  let start = 0
+  for (const row of rows) {
+    const end = start + row[7]
+    yield [row, slab.subarray(start, end)]
+    start = end
+  }
+}
+
+function damagedIn(rows: readonly Fields[], texts: Uint8Array): string[] {
+  return [...textsOf(rows, texts)].flatMap(([row, text]) =>
+    isDamaged(row, text) ? [`${row[1]} ${row[2]}/${row[3]}`] : [],
+  )
+}
+
+function damagedError(damaged: readonly string[]): DamagedError {
   const named = `${damaged.slice(0, maxListed).join(', ')}${damaged.length > maxListed ? ' and others' : ''}`
-  throw new DamagedError(
+  return new DamagedError(
     `${damaged.length} ${damaged.length === 1 ? 'record has' : 'records have'} a wrong checksum (${named})`,
   )
+}
+
+/** Returns a function that loads one chunk after the other. */
+export function openLoader(watchCache: WatchCache): (chunk: LogChunk) => void {
+  const words = new Map<string, string>()
+  let isBegun = false
+  return ({ floor, rows, texts }) => {
+    if (!isBegun) watchCache.begin(floor, floor)
+    isBegun = true
+    for (const [row, text] of textsOf(JSON.parse(rows) as Fields[], texts)) loadRow(row, text, watchCache, floor, words)
+  }
+}
+
+/** Reads and loads on one thread, without checksums. */
+export function loadLog(file: string, watchCache: WatchCache): void {
+  const load = openLoader(watchCache)
+  for (const chunk of readLog(file, false)) load(chunk)
 }
 
 function isDamaged([id, bucket, namespace, name, previous, gap, time, , sum]: Fields, text: Buffer): boolean {

@@ -11,8 +11,8 @@ import type { ReportFailure } from '../storage.ts'
 import { type Store, StoreError } from '../store.ts'
 import { openWatchCache } from '../watch-cache.ts'
 import { incompleteFile } from './copy.ts'
-import { unusableError } from './errors.ts'
-import { loadLog, loadTimes } from './load.ts'
+import { describeError, unusableError } from './errors.ts'
+import { loadTimes, openLoader } from './load.ts'
 import type { Row, Times } from './table.ts'
 import { openSqliteThread, type SqliteThread, ThreadLostError } from './thread.ts'
 
@@ -47,7 +47,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     // Created here and not by SQLite, so that only the owner can read it. SQLite uses the same mode for its other files.
     closeSync(openSync(file, 'a', 0o600))
     opening = await openThread({ file, settle: false })
-    loadLog(file, watchCache, true)
+    await opening.load(openLoader(watchCache))
     loaded = loadTimes(file)
   } catch (error) {
     await opening?.close()
@@ -95,7 +95,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     try {
       await thread.call(append, [slab.buffer])
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = describeError(error)
       fails(reason)
       if (error instanceof ThreadLostError) await reopen()
       // A lost thread may have written the batch. Only the file shows that.
@@ -120,7 +120,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
         thread = await openThread({ file, settle: true })
         return
       } catch (error) {
-        note(error instanceof Error ? error.message : String(error))
+        note(describeError(error))
         await new Promise(resolve => setTimeout(resolve, probeMs))
       }
     }
@@ -132,7 +132,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     await thread.call({ type: 'compact', floor: compacted }).catch((error: Error) => {
       // Retried with the next thousand revisions, because a compaction can fail once.
       compacted = thread.floor
-      if (!(error instanceof ThreadLostError)) fails(error.message)
+      if (!(error instanceof ThreadLostError)) fails(describeError(error))
     })
   }
 
@@ -172,8 +172,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
       const texts = found.map(({ next: { key, revision, gap, text } }) => ({ ...key, revision, gap, text }))
       await thread.call({ type: 'replace', texts }).catch((error: Error) => {
         if (error instanceof ThreadLostError) reopen().catch(() => {})
-        else fails(error.message)
-        throw new StoreError('unavailable', error.message)
+        else fails(describeError(error))
+        throw new StoreError('unavailable', describeError(error))
       })
       for (const { entry, next } of found) putText(entry, next)
       return found.length

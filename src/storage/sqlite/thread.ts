@@ -3,6 +3,8 @@
 import { getCompileCacheDir } from 'node:module'
 import { dirname, extname } from 'node:path'
 import { type Transferable, Worker } from 'node:worker_threads'
+import { fromMessage } from './errors.ts'
+import type { LogChunk } from './load.ts'
 import type { Answer, Ready, Request, WorkerData } from './worker.ts'
 
 /** The thread ended before it replied. Only the file shows whether the request had an effect. */
@@ -11,6 +13,8 @@ export class ThreadLostError extends Error {}
 export type SqliteThread = Ready & {
   /** Resolves when the request is durable. Rejects with the reason if it had no effect, or with ThreadLostError. */
   call(request: Request, transfer?: readonly Transferable[]): Promise<void>
+  /** Reads the whole file. Rejects with what `receive` throws. */
+  load(receive: (chunk: LogChunk) => void): Promise<void>
   close(): Promise<void>
 }
 
@@ -19,6 +23,7 @@ type Waiting = { readonly resolve: () => void; readonly reject: (error: Error) =
 export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
   const worker = startWorker(data)
   const calls = new Map<number, Waiting>()
+  let chunks: (chunk: LogChunk) => void = () => {}
   let lastId = 0
   let lost: Error | undefined
 
@@ -34,7 +39,21 @@ export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
     const waiting = calls.get(answer.id)
     calls.delete(answer.id)
     if (answer.error === undefined) waiting?.resolve()
-    else waiting?.reject(new Error(answer.error))
+    else waiting?.reject(fromMessage(answer.error))
+  }
+
+  const load: SqliteThread['load'] = async receive => {
+    let failure: { readonly error: unknown } | undefined
+    chunks = chunk => {
+      if (failure) return
+      try {
+        receive(chunk)
+      } catch (error) {
+        failure = { error }
+      }
+    }
+    await call({ type: 'load' })
+    if (failure) throw failure.error
   }
 
   function failAll(reason: Error): void {
@@ -45,8 +64,8 @@ export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
 
   return new Promise((resolve, reject) => {
     worker.once('message', (ready: Ready) => {
-      worker.on('message', settle)
-      resolve({ ...ready, call, close: () => closeThread(call) })
+      worker.on('message', (message: Answer | LogChunk) => ('rows' in message ? chunks(message) : settle(message)))
+      resolve({ ...ready, call, load, close: () => closeThread(call) })
     })
     worker.on('error', (error: Error) => {
       failAll(error)

@@ -1,7 +1,8 @@
 // The storage thread: owns the database file, handles requests in order, and replies to each when it is durable.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { describeError } from './errors.ts'
+import { type ErrorMessage, toMessage } from './errors.ts'
+import { type LogChunk, readLog } from './load.ts'
 import { openTable, type RowBatch, type Text, type Times, UnclearError } from './table.ts'
 
 export type Request =
@@ -10,10 +11,11 @@ export type Request =
   | { readonly type: 'replace'; readonly texts: readonly Text[] }
   | { readonly type: 'probe' }
   | { readonly type: 'compact'; readonly floor: number }
+  | /** Sends everything in the file, as chunks before the answer. */ { readonly type: 'load' }
   | { readonly type: 'close' }
 
 /** The reply to every request except `close`, which ends the thread. `error`: why the request had no effect. */
-export type Answer = { readonly id: number; readonly error?: string }
+export type Answer = { readonly id: number; readonly error?: ErrorMessage }
 export type Ready = { readonly revision: number; readonly floor: number }
 export type WorkerData = { readonly file: string; readonly settle: boolean }
 
@@ -29,6 +31,13 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
     else if (request.type === 'save') table.saveTimes(request.times)
     else if (request.type === 'replace') table.replace(request.texts)
     else if (request.type === 'probe') table.probe()
+    else if (request.type === 'load') load()
+  }
+
+  /** On this thread, so that the main thread builds its indexes meanwhile. */
+  function load(): void {
+    for (const chunk of readLog(data.file, true))
+      port.postMessage(chunk satisfies LogChunk, [chunk.texts.buffer as ArrayBuffer])
   }
 
   function close(): void {
@@ -44,7 +53,7 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
       port.postMessage({ id } satisfies Answer)
     } catch (error) {
       if (error instanceof UnclearError) throw error
-      port.postMessage({ id, error: describeError(error) } satisfies Answer)
+      port.postMessage({ id, error: toMessage(error) } satisfies Answer)
     }
   }
 
@@ -60,7 +69,7 @@ function serve(port: NonNullable<typeof parentPort>, data: WorkerData): void {
     } catch (error) {
       if (error instanceof UnclearError) throw error
       compactions.shift()
-      port.postMessage({ id: next.id, error: describeError(error) } satisfies Answer)
+      port.postMessage({ id: next.id, error: toMessage(error) } satisfies Answer)
     }
     tidy()
     if (compactions.length > 0) setImmediate(compactOn)
