@@ -1,5 +1,6 @@
 // Reads JSON strictly (RFC 8259): finds duplicate keys and rejects inexact numbers.
 import { type Draft, emptyMap, type Json, rememberKeys } from './object.ts'
+import { ownText } from './own-text.ts'
 
 /** Invalid text. The message has the position and never the text, which may contain a secret. */
 export class DecodeError extends Error {
@@ -161,7 +162,7 @@ export function readJson(text: string, options: ReadOptions = {}): Reading {
       const code = text.charCodeAt(at)
       if (code === 34) {
         countText(at - start)
-        return text.slice(start, at++)
+        return ownText(text.slice(start, at++))
       }
       if (code === 92) return readEscapes(start)
       if (!(code >= 32)) failInString()

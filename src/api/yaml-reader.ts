@@ -25,6 +25,7 @@ import {
   TooManyValues,
 } from './json-reader.ts'
 import { type Draft, emptyMap, type Json } from './object.ts'
+import { ownText } from './own-text.ts'
 
 /** The maximum size of all expanded aliases in characters, equal to the maximum body (D7). */
 const MAX_EXPANDED = 3 * 1024 * 1024
@@ -149,7 +150,8 @@ export function readYaml(text: string, options: YamlOptions = {}): YamlReading {
       if (problem !== undefined) fail(Number.isNaN(number) ? 'expected a number, found NaN' : problem, node)
       return number === 0 ? 0 : number
     }
-    return typeof value === 'string' || typeof value === 'boolean' ? value : null
+    if (typeof value === 'string') return ownText(value)
+    return typeof value === 'boolean' ? value : null
   }
 
   function resolve(alias: Alias, depth: number): Json {

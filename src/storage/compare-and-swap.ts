@@ -1,5 +1,6 @@
 // Compare-and-swap: decides which commits of a batch succeed, and assigns their revisions and events. Runs before the write.
 
+import { ownText } from '../api/own-text.ts'
 import { type CachedEntry, cachedEntry, sortKey, withRevision } from './entry.ts'
 import { type Key, type Labels, type Op, StoreError } from './store.ts'
 import type { CachedEvent, WatchCache } from './watch-cache.ts'
@@ -80,7 +81,8 @@ type Change = Exclude<Op, { readonly type: 'check' }>
 
 function eventOf(op: Change, labels: Labels, previous: CachedEntry | undefined, revision: number): CachedEvent {
   // Reuses the existing key object, so that frequent updates do not allocate new ones.
-  const key = previous?.key ?? { bucket: op.key.bucket, namespace: op.key.namespace, name: op.key.name }
+  const { bucket, namespace, name } = op.key
+  const key = previous?.key ?? { bucket, namespace: ownText(namespace), name: ownText(name) }
   if (op.type === 'put') {
     const entry = cachedEntry(key, revision, op.value, labels)
     return { type: previous === undefined ? 'created' : 'updated', revision, key, entry, previous }

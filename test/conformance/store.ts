@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Key, Store, StoreError } from '../../src/storage/store.ts'
+import { keptBy } from '../support/heap.ts'
 import { checkAgainstModel, commands } from './store-model.ts'
 import {
   check,
@@ -47,6 +48,16 @@ export function storeSuite(engine: string, open: OpenStore, runs: number, isShar
       const revision = await store.commit([put('a', 0, 'höflich')])
       assert.equal(text(store, 'a'), `{"metadata":{"resourceVersion":"${revision}"},"note":"höflich"}`)
       assert.equal(store.get(key('a'))?.revision, revision)
+    })
+
+    use('an entry keeps its own key, not the text that the key was cut from', async store => {
+      const bytes = await keptBy(async () => {
+        for (let index = 0; index < 50; index++) {
+          const url = `/teams/a-team-with-a-long-name-${index}?${'x'.repeat(256 * 1024)}`
+          await store.commit([put(url.slice('/teams/'.length, url.indexOf('?')), 0)])
+        }
+      })
+      assert.ok(bytes < 5 * 1024 * 1024, `${bytes} bytes are kept for 50 keys`)
     })
 
     use('expect decides: exists, missing, conflict, each with the revision that is there', async store => {
