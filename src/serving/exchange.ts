@@ -5,6 +5,7 @@ import type { Caller } from '../api/caller.ts'
 import type { Status } from '../api/errors.ts'
 import type { Kind, Question } from '../api/kind.ts'
 import type { Json } from '../api/object.ts'
+import { ownText } from '../api/own-text.ts'
 import type { Document, List } from '../api/resources.ts'
 import type { Decision } from './audit-policy.ts'
 import type { Span } from './tracing/tracing.ts'
@@ -68,7 +69,7 @@ export function openExchange(request: Request, response: Response, uuid: () => s
   const mark = url.indexOf('?')
   const given = request.headers['audit-id']
   const exchange = new Opened(request, response, {
-    path: mark === -1 ? url : url.slice(0, mark),
+    path: mark === -1 ? url : ownText(url.slice(0, mark)),
     query: mark === -1 ? noQuery : new URLSearchParams(url.slice(mark + 1)),
     auditId: typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : uuid(),
   })

@@ -1,6 +1,7 @@
 // Builds stored entries: inserts the revision into the text, and computes the sort key.
 
 import { Buffer } from 'node:buffer'
+import { ownText } from '../api/own-text.ts'
 import type { Entry, Key, Labels, Value } from './store.ts'
 
 /** A cached entry. It stores the position of its revision, so that a deletion can insert its own. */
@@ -34,7 +35,9 @@ function fill(value: Value, revision: number, skip = 0): Buffer {
 }
 
 export function cachedEntry(key: Key, revision: number, value: Value, labels: Labels): CachedEntry {
-  return { key, revision, text: fill(value, revision), labels, gap: value.gap, terms: value.terms }
+  const { gap, terms } = value
+  const text = fill(value, revision)
+  return { key, revision, text, labels, gap, terms: terms?.map(ownText) }
 }
 
 /** The last state, with the revision of its deletion. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { keptBy } from '../../test/support/heap.ts'
 import { labelsOf } from './labels.ts'
 
 const word = fc.constantFrom(
@@ -54,4 +55,14 @@ test('truncated text and text that is not an object has no labels; only broken l
   ]) {
     assert.equal(labelsOf(Buffer.from(text)), undefined, text)
   }
+})
+
+test('large sets of labels are not remembered', async () => {
+  const bytes = await keptBy(() => {
+    for (let index = 0; index < 100; index++) {
+      const labels = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`label-${at}-of-${index}`, 'x']))
+      labelsOf(Buffer.from(JSON.stringify({ metadata: { labels } })))
+    }
+  })
+  assert.ok(bytes < 1024 * 1024, `${bytes} bytes are kept for 100 sets`)
 })

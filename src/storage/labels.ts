@@ -12,10 +12,14 @@ export function labelsOf(text: Buffer): Labels {
   const metadata = memberOf(text, 0, 'metadata')
   const start = metadata < 0 ? -1 : memberOf(text, metadata, 'labels')
   if (start < 0 || text[start] !== OPEN) return undefined
-  const json = text.toString('utf8', start, endOf(text, start))
+  return fromJson(text.toString('utf8', start, endOf(text, start)))
+}
+
+function fromJson(json: string): Labels {
   const seen = known.get(json)
   if (seen !== undefined) return seen
   const labels = read(json)
+  if (json.length > longest) return labels
   if (known.size >= KNOWN) known.clear()
   known.set(json, labels)
   return labels
@@ -24,6 +28,8 @@ export function labelsOf(text: Buffer): Labels {
 /** Objects with the same labels share one labels object, because most objects of a kind look alike. */
 const known = new Map<string, Labels>()
 const KNOWN = 20_000
+/** Longer ones are rarely shared. */
+const longest = 1024
 
 function read(json: string): Labels {
   const labels: unknown = JSON.parse(json)
@@ -86,12 +92,6 @@ function endOfString(text: Buffer, quote: number): number {
   return i + 1
 }
 
-const terms = new WeakMap<object, readonly string[]>()
-
 /** Every label as `key=value`. */
-export function termsOf(labels: Labels): readonly string[] {
-  if (labels === undefined) return []
-  const made = terms.get(labels) ?? Object.keys(labels).map(key => `${key}=${labels[key]}`)
-  terms.set(labels, made)
-  return made
-}
+export const termsOf = (labels: Labels): readonly string[] =>
+  labels === undefined ? [] : Object.keys(labels).map(key => `${key}=${labels[key]}`)
