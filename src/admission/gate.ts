@@ -147,8 +147,11 @@ const givesPower = ({ type }: Grant) => type !== 'copy'
 
 type Uids = { readonly [team: string]: string }
 
-const teamsIn = (grants: readonly Grant[]): Set<string> =>
-  new Set(grants.flatMap(({ to }) => (to?.kind === 'team' ? [to.name] : [])))
+function teamsIn(grants: readonly Grant[]): Set<string> {
+  const names = new Set<string>()
+  for (const { to } of grants) if (to?.kind === 'team') names.add(to.name)
+  return names
+}
 
 function unknownTeams({ teamUid }: Teams, grants: readonly Grant[], before: readonly Grant[]): UnknownName[] {
   const fields = new Map<string, string>()
@@ -211,6 +214,7 @@ async function pinAgain(
   { checkGrants, checkCopies }: RepinChecks,
   { after, uids: { kept, stale }, known }: Repin,
 ): Promise<Uids> {
+  if (Object.keys(stale).length === 0) return kept
   const uids = { ...kept }
   const toStale = after.filter(({ to }) => to?.kind === 'team' && Object.hasOwn(stale, to.name))
   const added = await newGrants({ grants: toStale, uids: stale }, known)

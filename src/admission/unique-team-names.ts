@@ -26,7 +26,7 @@ export function checkUnique(
 ): void {
   const { name = '' } = next.metadata
   const isTaken = (text: string) =>
-    [...teamsWithUsername(text), usernameHolder(text) ?? name].some(other => other !== name)
+    (usernameHolder(text) ?? name) !== name || teamsWithUsername(text).some(other => other !== name)
   const errors = []
   if (!old && isTaken(name)) errors.push(duplicateValue('metadata.name', name))
   const username = claimOf(next, old)

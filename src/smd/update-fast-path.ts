@@ -25,6 +25,11 @@ function sameFields(
 ): boolean {
   if (before === after) return true
   if (before === null || after === null || typeof before !== typeof after) return false
+  // Most fields are a string, a number or a boolean.
+  if (typeof after !== 'object' && shape.scalar !== undefined) {
+    if (changed && path) changed.push([...path])
+    return true
+  }
   const form = formOf(shape, after)
   if (formOf(shape, before) !== form) return false
   if (form === 'scalar' || shape[form]?.atomic) {

@@ -4,7 +4,7 @@
 
 import { type CommitOutcome, compareAndSwap, type Pending } from './compare-and-swap.ts'
 import { checkValue } from './entry.ts'
-import { labelsOf } from './labels.ts'
+import { labelsOf, sharedLabels } from './labels.ts'
 import { type Op, StoreError } from './store.ts'
 import type { CachedEvent, WatchCache } from './watch-cache.ts'
 
@@ -96,7 +96,8 @@ export function checkOps(ops: readonly Op[]): Pending['labels'] {
   return ops.map(op => {
     if (op.type !== 'put') return undefined
     checkValue(op.value)
-    return labelsOf(op.value.text)
+    const { index, text } = op.value
+    return index ? sharedLabels(index.labels) : labelsOf(text)
   })
 }
 

@@ -5,7 +5,7 @@ import { ownText } from '../api/own-text.ts'
 import type { Entry, Key, Labels, Value } from './store.ts'
 
 /** A cached entry. It stores the position of its revision, so that a deletion can insert its own. */
-export type CachedEntry = Entry & Pick<Value, 'gap' | 'terms'>
+export type CachedEntry = Entry & Pick<Value, 'gap'> & { readonly terms: readonly string[] | undefined }
 
 const QUOTE = 0x22
 const OUTSIDE_ASCII = /[^\0-\x7f]/
@@ -35,9 +35,8 @@ function fill(value: Value, revision: number, skip = 0): Buffer {
 }
 
 export function cachedEntry(key: Key, revision: number, value: Value, labels: Labels): CachedEntry {
-  const { gap, terms } = value
-  const text = fill(value, revision)
-  return { key, revision, text, labels, gap, terms: terms?.map(ownText) }
+  const terms = value.index?.terms?.map(ownText)
+  return { key, revision, text: fill(value, revision), labels, gap: value.gap, terms }
 }
 
 /** The last state, with the revision of its deletion. */

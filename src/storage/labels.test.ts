@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { keptBy } from '../../test/support/heap.ts'
-import { labelsOf } from './labels.ts'
+import { canonical } from '../api/encode.ts'
+import { labelsOf, sharedLabels } from './labels.ts'
 
 const word = fc.constantFrom(
   'metadata',
@@ -65,4 +66,12 @@ test('large sets of labels are not remembered', async () => {
     }
   })
   assert.ok(bytes < 1024 * 1024, `${bytes} bytes are kept for 100 sets`)
+})
+
+test('labels that the writer knows are the same as those of the text', () => {
+  const labels = { b: 'ü"', a: 'x', ['__proto__']: 'y' }
+  const text = Buffer.from(canonical({ metadata: { labels } }))
+  assert.equal(sharedLabels(labels), labelsOf(text))
+  assert.equal(sharedLabels(undefined), undefined)
+  assert.equal(sharedLabels({}), undefined)
 })

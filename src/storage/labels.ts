@@ -1,6 +1,7 @@
 // Finds metadata.labels in a stored text without parsing the rest, because the index needs the labels of every object and commit.
 
 import type { Buffer } from 'node:buffer'
+import { canonical } from '../api/encode.ts'
 import { emptyMap, isObject } from '../api/object.ts'
 import type { Labels } from './store.ts'
 
@@ -14,6 +15,9 @@ export function labelsOf(text: Buffer): Labels {
   if (start < 0 || text[start] !== OPEN) return undefined
   return fromJson(text.toString('utf8', start, endOf(text, start)))
 }
+
+/** The same, if the labels of the text are known. */
+export const sharedLabels = (labels: Labels): Labels => labels && fromJson(canonical(labels))
 
 function fromJson(json: string): Labels {
   const seen = known.get(json)

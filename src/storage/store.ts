@@ -28,8 +28,8 @@ export type Key = { readonly bucket: string; readonly namespace: string; readonl
 export type Value = {
   readonly text: Buffer
   readonly gap: number
-  /** The terms of the text (see `TermsOf`), if the writer knows them. Saves parsing the text. */
-  readonly terms?: readonly string[] | undefined
+  /** What the text is indexed by, if the writer knows it: `metadata.labels` and `TermsOf`. Saves parsing the text. */
+  readonly index?: { readonly labels: Labels; readonly terms: readonly string[] | undefined } | undefined
 }
 
 /** A value with its revision. `text` is complete and ready to send. It is shared, so do not modify it. */

@@ -290,7 +290,7 @@ export function storeSuite(engine: string, open: OpenStore, runs: number, isShar
       let puts = 0
       const putNote = (name: string, expect: number | undefined, note: string) => {
         const op = put(name, expect, note)
-        return puts++ % 2 ? op : { ...op, value: { ...op.value, terms: [note] } }
+        return puts++ % 2 ? op : { ...op, value: { ...op.value, index: { labels: undefined, terms: [note] } } }
       }
       await Promise.all(Array.from({ length: 1000 }, (_, i) => store.commit([putNote(`n${i}`, 0, `note ${i % 3}`)])))
       let pauses = 0

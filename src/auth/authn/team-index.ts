@@ -120,8 +120,10 @@ export function openTeamIndex({ resources, peek, changed, failed }: TeamIndexOpt
     },
     withUsername: username => {
       // The index leaves out teams without members whose username is their name.
-      const own = peek(username)?.spec?.username === username ? [username] : []
-      return [...new Set([...(byUsername.get(username) ?? []), ...own])]
+      const isOwn = peek(username)?.spec?.username === username
+      const names = byUsername.get(username)
+      if (!names) return isOwn ? [username] : []
+      return isOwn && !names.has(username) ? [...names, username] : [...names]
     },
     nameOf(text) {
       if (text === '' || index.uidOf(text) !== undefined) return text
