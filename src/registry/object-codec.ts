@@ -104,7 +104,11 @@ function encodeSized(
   const text = Buffer.from(
     `${head}","uid":${JSON.stringify(metadata['uid'])}}${tail === '{}' ? '}' : `,${tail.slice(1)}`}`,
   )
-  const value = { text, gap: Buffer.byteLength(head), index: { labels: object.metadata.labels, terms: indexTerms(kind, object) } }
+  const value = {
+    text,
+    gap: Buffer.byteLength(head),
+    index: { labels: object.metadata.labels, terms: indexTerms(kind, object) },
+  }
   return { value, size: text.length - dataSize }
 }
 
