@@ -79,6 +79,8 @@ await withEachKubectl(kubectl => {
       ])
       assert.match(red.metadata.creationTimestamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
       const { creationTimestamp, generation, resourceVersion, uid } = red.metadata
+      // A write may take longer than the rest of its second.
+      const { lastTransitionTime } = red.status.conditions[0]
       assert.equal(
         await get('team red -o yaml'),
         lines(
@@ -106,7 +108,7 @@ await withEachKubectl(kubectl => {
           ...['NoEntries AccessApplied', 'Resolved RolesResolved', 'Ready Ready'].flatMap(one => {
             const [reason, type] = one.split(' ')
             return [
-              `  - lastTransitionTime: "${creationTimestamp}"`,
+              `  - lastTransitionTime: "${lastTransitionTime}"`,
               `    reason: ${reason}`,
               '    status: "True"',
               `    type: ${type}`,
