@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { type Dice, diceOf } from '../../test/prove/seeded-random.ts'
+import { keptBy } from '../../test/support/heap.ts'
 import { openSealer } from '../storage/encryption.ts'
 import { sealsFor } from './encryption.ts'
 import { openPeerMessages } from './peer-messages.ts'
@@ -44,6 +45,19 @@ describe('a request', () => {
     const { text } = one.request('two', value)
     assert.ok(two.openRequest(text))
     assert.equal(two.openRequest(text), undefined)
+  })
+
+  test('is remembered without its content', async () => {
+    const receiver = open('two')
+    const requests = 100
+    const bytes = await keptBy(() => {
+      for (let at = 0; at < requests; at++) {
+        const { text } = one.request('two', { query: 'x'.repeat(40_000) })
+        assert.ok(receiver.openRequest(Buffer.from(text).toString()))
+      }
+      return receiver
+    })
+    assert.ok(bytes < 1_000_000, `${bytes} bytes are kept for ${requests} requests`)
   })
 
   test('expires after a minute, in both directions, and cannot be repeated later', () => {

@@ -1,6 +1,7 @@
 // Seals the messages between replicas with the master key ring, which only replicas have: it authenticates and encrypts them.
 
 import { randomUUID } from 'node:crypto'
+import { ownText } from '../api/own-text.ts'
 import type { Seals } from './encryption.ts'
 
 /** Requests that are older or that come from further in the future are refused. */
@@ -38,7 +39,7 @@ export function openPeerMessages(options: {
       accepted.delete(old)
     }
     if (accepted.has(id)) return true
-    accepted.set(id, Math.max(time, now()))
+    accepted.set(ownText(id), Math.max(time, now()))
     return false
   }
 

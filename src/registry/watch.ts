@@ -213,12 +213,12 @@ function ended(last: WatchEvent): Watch {
 /** The event for this selection: entering is ADDED, leaving is DELETED with the last visible state. */
 function translate(ctx: Context, kind: Kind, view: View, event: StoreEvent): WatchEvent | undefined {
   const { isIn, wasIn } = view.moved(event)
-  if (isIn) return eventOf(ctx, kind, event, wasIn ? 'MODIFIED' : 'ADDED', event.entry)
+  if (isIn) return eventOf(ctx, kind, event.entry, wasIn ? 'MODIFIED' : 'ADDED')
   if (!wasIn) return undefined
   const previous = event.previous as Entry
   // The last visible state may be one that the server has not sent, and that the caller may no longer see.
   if (!view.allows(previous)) return watchEvent('DELETED', identityOf(kind, previous, event.revision))
-  if (event.type === 'deleted') return eventOf(ctx, kind, event, 'DELETED', event.entry)
+  if (event.type === 'deleted') return eventOf(ctx, kind, event.entry, 'DELETED')
   return watchEvent('DELETED', atRevision(presentAmong(ctx, kind, previous).object, event.revision))
 }
 

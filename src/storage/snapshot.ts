@@ -17,11 +17,17 @@ type Kept = {
 
 const MAX_KEPT = 16
 
+export type Snapshots = {
+  at(bucket: string, revision: number): Snapshot
+  /** Drops the snapshots of dropped history. They would keep its entries in memory. */
+  trim(): void
+}
+
 /** Snapshots are cached and extended. Otherwise each page of a long list would read the whole history since its start. */
-export function openSnapshots(log: EventLog): (bucket: string, revision: number) => Snapshot {
+export function openSnapshots(log: EventLog): Snapshots {
   const kept = new Map<string, Kept>()
 
-  return (bucket, revision) => {
+  const at: Snapshots['at'] = (bucket, revision) => {
     const id = `${revision} ${bucket}`
     const snapshot = kept.get(id) ?? {
       revision,
@@ -40,11 +46,15 @@ export function openSnapshots(log: EventLog): (bucket: string, revision: number)
     // Inserted again, so that the map is ordered by last use.
     kept.delete(id)
     kept.set(id, snapshot)
-    forget(kept, log.floor)
+    for (const oldest of kept.keys()) {
+      if (kept.size <= MAX_KEPT) break
+      kept.delete(oldest)
+    }
     return snapshot
   }
-}
 
-function forget(kept: Map<string, Kept>, floor: number): void {
-  for (const [id, snapshot] of kept) if (snapshot.revision < floor || kept.size > MAX_KEPT) kept.delete(id)
+  const trim = () => {
+    for (const [id, { revision }] of kept) if (revision < log.floor) kept.delete(id)
+  }
+  return { at, trim }
 }

@@ -36,7 +36,12 @@ export type WatchCache = {
 export function openWatchCache(bounds?: HistoryBounds): WatchCache {
   const cache: Cache = openCache()
   const log: EventLog = openEventLog(bounds)
-  const snapshotAt = openSnapshots(log)
+  const snapshots = openSnapshots(log)
+  const trim: WatchCache['trim'] = (now, limit) => {
+    const floor = log.trim(now, limit)
+    snapshots.trim()
+    return floor
+  }
 
   return {
     get revision() {
@@ -58,7 +63,7 @@ export function openWatchCache(bounds?: HistoryBounds): WatchCache {
     list(query) {
       const revision = query.revision ?? log.revision
       log.check(revision)
-      const page = cache.page(query, revision === log.revision ? undefined : snapshotAt(query.bucket, revision))
+      const page = cache.page(query, revision === log.revision ? undefined : snapshots.at(query.bucket, revision))
       return { entries: page.entries, revision, more: page.more, remaining: page.remaining }
     },
     watch: log.watch,
@@ -73,7 +78,7 @@ export function openWatchCache(bounds?: HistoryBounds): WatchCache {
         else cache.put(entry)
       }
       log.append(events, revision, time)
-      log.trim(time)
+      trim(time)
     },
     eventsOf: ({ bucket, namespace, name }, after) =>
       log
@@ -84,6 +89,7 @@ export function openWatchCache(bounds?: HistoryBounds): WatchCache {
       const kept = new Set(entries)
       for (const entry of [...cache.all()]) if (!kept.has(entry)) cache.remove(entry.key)
       log.restart(revision)
+      snapshots.trim()
     },
     replacements: items =>
       items.flatMap(({ key, revision, value }) => {
@@ -91,6 +97,6 @@ export function openWatchCache(bounds?: HistoryBounds): WatchCache {
         const entry = cache.get(key)
         return entry?.revision === revision ? [{ entry, next: cachedEntry(key, revision, value, entry.labels) }] : []
       }),
-    trim: log.trim,
+    trim,
   }
 }

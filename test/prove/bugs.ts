@@ -83,8 +83,8 @@ export const bugs: { readonly [name: string]: Bug } = {
   },
   'lose a DELETED': inTraffic(
     'registry/watch.ts',
-    "eventOf(ctx, kind, event, 'DELETED', event.entry)",
-    `(${now(0.1)} ? undefined : eventOf(ctx, kind, event, 'DELETED', event.entry))`,
+    "eventOf(ctx, kind, event.entry, 'DELETED')",
+    `(${now(0.1)} ? undefined : eventOf(ctx, kind, event.entry, 'DELETED'))`,
   ),
   'lose who leaves a selection': inTraffic(
     'registry/watch.ts',
@@ -94,7 +94,7 @@ export const bugs: { readonly [name: string]: Bug } = {
   'a watch that leaks': inTraffic(
     'registry/watch.ts',
     'if (!wasIn) return undefined',
-    "if (!wasIn) return eventOf(ctx, kind, event, 'MODIFIED', event.entry)",
+    "if (!wasIn) return eventOf(ctx, kind, event.entry, 'MODIFIED')",
   ),
   'a state with a bookmark of later': inTraffic(
     'registry/watch.ts',
@@ -156,7 +156,7 @@ export const bugs: { readonly [name: string]: Bug } = {
   ),
   'a list of two revisions': inTraffic(
     'storage/watch-cache.ts',
-    'revision === log.revision ? undefined : snapshotAt(query.bucket, revision)',
+    'revision === log.revision ? undefined : snapshots.at(query.bucket, revision)',
     'undefined',
   ),
   'the next page of a newer list': inTraffic(

@@ -208,7 +208,6 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     const known = spaces.get(namespace)
     if (known) return known
     const made = indexRoles(grants(holder, namespace))
-    if (spaces.size >= 64) spaces.clear()
     spaces.set(namespace, made)
     return made
   }
@@ -219,7 +218,6 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
     const known = spaces.get(slot)
     if (known) return known
     const made = reachOf(grants(holder), { key: slot, allows: rule => isAbout(rule, target, verbs) })
-    if (spaces.size >= 64) spaces.clear()
     spaces.set(slot, made)
     return made
   }

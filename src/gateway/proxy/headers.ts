@@ -95,7 +95,12 @@ type HeaderAction = 'kept' | 'dropped' | 'protocols' | 'trace' | 'refused'
 
 /** A cache: there are few names, and the same in every request. */
 const headerActions = new Map<string, HeaderAction>()
-const maxCachedHeaders = 1000
+
+/** Only short names, because clients and clusters may send any. */
+function remember<T>(cache: Map<string, T>, name: string, value: T): T {
+  if (name.length <= 64 && cache.size < 1000) cache.set(name, value)
+  return value
+}
 
 function actionOf(sent: string): HeaderAction {
   const known = headerActions.get(sent)
@@ -110,8 +115,7 @@ function actionOf(sent: string): HeaderAction {
         : name === 'traceparent'
           ? 'trace'
           : 'kept'
-  if (headerActions.size < maxCachedHeaders) headerActions.set(sent, action)
-  return action
+  return remember(headerActions, sent, action)
 }
 
 export type Outbound = {
@@ -223,9 +227,7 @@ const responseHeaderCache = new Map<string, boolean>()
 function isPassedOn(sent: string): boolean {
   const known = responseHeaderCache.get(sent)
   if (known !== undefined) return known
-  const is = !droppedResponseHeaders.has(plain(sent))
-  if (responseHeaderCache.size < maxCachedHeaders) responseHeaderCache.set(sent, is)
-  return is
+  return remember(responseHeaderCache, sent, !droppedResponseHeaders.has(plain(sent)))
 }
 
 /** Removes cookies and alternative services of a cluster: clients would apply them to the gateway, and so to all of its clusters. */

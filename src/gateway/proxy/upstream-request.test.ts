@@ -2,12 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { keptBy } from '../../../test/support/heap.ts'
 import type { Ready } from './backend.ts'
 import { type Forwarding, requestOf, streamHeadersOf } from './upstream-request.ts'
 
 const ready = { authorization: 'Bearer of-the-gateway' } as Ready
 
-function asking({ path = '/api/v1/pods', headers = [] as string[] }): Forwarding {
+function asking({
+  path = '/api/v1/pods',
+  headers = [] as string[],
+  server = 'https://cluster.example/base',
+}): Forwarding {
   const request = { method: 'GET', headers: {}, rawHeaders: headers, socket: { remoteAddress: '127.0.0.1' } }
   const caller = { username: 'ada', groups: [], extra: {} }
   return {
@@ -15,7 +20,7 @@ function asking({ path = '/api/v1/pods', headers = [] as string[] }): Forwarding
     route: { path, query: '?watch=true' },
     principal: { caller },
     prefixes: { userPrefix: '', groupPrefix: '' },
-    backend: { server: 'https://cluster.example/base' },
+    backend: { server },
     timeouts: { connect: 1 },
   } as unknown as Forwarding
 }
@@ -42,3 +47,18 @@ for (const [what, asked] of [
     assert.equal(streamHeadersOf(forwarding, ready), undefined)
     assert.throws(() => requestOf(forwarding, ready), { code: 400 })
   })
+
+test('the gateway forgets the addresses of old clusters', async () => {
+  const servers = 1000
+  const bytes = await keptBy(() => {
+    for (let at = 0; at < servers; at++) {
+      const server = `https://c${at}.example/${'x'.repeat(10_000)}`
+      assert.equal(
+        requestOf(asking({ server }), ready).path,
+        `${server.slice(server.indexOf('/', 8))}/api/v1/pods?watch=true`,
+      )
+    }
+  })
+  assert.ok(bytes < 5_000_000, `${bytes} bytes are kept for ${servers} addresses`)
+  assert.equal(requestOf(asking({}), ready).path, '/base/api/v1/pods?watch=true')
+})

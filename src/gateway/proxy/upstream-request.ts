@@ -3,6 +3,7 @@
 import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
 import { PassThrough, type Readable } from 'node:stream'
 import { ApiError, badRequest } from '../../api/errors.ts'
+import { openFifoCache } from '../../api/fifo-cache.ts'
 import type { Exchange, Request } from '../../serving/exchange.ts'
 import type { UpstreamRequest } from '../../transport/upstream.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -90,14 +91,15 @@ export function streamHeadersOf(forwarding: Forwarding, ready: Ready): OutgoingH
 const offTheLine = /[^\t\x20-\x7e\x80-\xff]/
 
 type Address = { readonly [part in 'pathname' | 'protocol' | 'host']: string }
-const addresses = new Map<string, Address>()
+/** Bounded, because clusters come and go. */
+const addresses = openFifoCache<string, Address>(1024 * 1024, server => server.length)
 
 function addressOf(server: string): Address {
   const known = addresses.get(server)
   if (known) return known
   const { pathname, protocol, host } = new URL(server)
   const address = { pathname: pathname.replace(/\/$/, ''), protocol, host }
-  addresses.set(server, address)
+  addresses.add(server, address)
   return address
 }
 

@@ -12,7 +12,8 @@ import { SLOTS } from './table.ts'
 
 /**
  * Combines many rows into one: their fields as JSON, and their texts concatenated. Row by row takes twice as long, and a buffer per
- * text takes a quarter more memory. A buffer is freed when its last text is superseded, so each has few texts.
+ * text takes a quarter more memory. A buffer is freed when its last text is superseded, so each has few texts. The texts of a larger
+ * buffer than `maxShared` are copied, because one small text would keep all of it in memory.
  */
 const chunkWith = (sum: string) => `
   SELECT json_group_array(json_array(id, bucket, namespace, name, previous, gap, time, ifnull(length(text), 0), ${sum})),
@@ -20,6 +21,7 @@ const chunkWith = (sum: string) => `
   FROM (SELECT * FROM log WHERE id > ? ORDER BY id LIMIT 64)`
 type Fields = readonly [number, string, string, string, number, number, number, number, number]
 
+const maxShared = 256 * 1024
 const maxListed = 5
 
 /** Rows as JSON, and their texts one after the other. `floor`: where the history begins. A message between threads. */
@@ -84,8 +86,16 @@ export function openLoader(watchCache: WatchCache): (chunk: LogChunk) => void {
   return ({ floor, rows, texts }) => {
     if (!isBegun) watchCache.begin(floor, floor)
     isBegun = true
-    for (const [row, text] of textsOf(JSON.parse(rows) as Fields[], texts)) loadRow(row, text, watchCache, floor, words)
+    const own = texts.byteLength > maxShared ? copyOf : (text: Buffer) => text
+    for (const [row, text] of textsOf(JSON.parse(rows) as Fields[], texts))
+      loadRow(row, own(text), watchCache, floor, words)
   }
+}
+
+function copyOf(text: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(text.length)
+  text.copy(copy)
+  return copy
 }
 
 /** Reads and loads on one thread, without checksums. */

@@ -106,6 +106,21 @@ describe('sqlite: restarts', () => {
     await second.close()
   })
 
+  test('a reopened store keeps no other texts in memory with a text, unless all of them are small', async () => {
+    const file = scratch()
+    const first = await open({ file })
+    const note = (at: number) => (at === 0 || at >= 64 ? 'small' : 'x'.repeat(10_000))
+    for (let at = 0; at < 128; at++) await first.commit([put(`a${at}`, note(at))])
+    await first.close()
+    const second = await open({ file })
+    const loaded = Array.from({ length: 128 }, (_, at) => second.get(key(`a${at}`))?.text ?? Buffer.alloc(0))
+    for (const [at, text] of loaded.entries())
+      assert.equal(JSON.parse(text.toString()).note, note(at), `the text of a${at}`)
+    for (const text of loaded.slice(0, 64)) assert.equal(text.buffer.byteLength, text.byteLength)
+    // The rows of a chunk share a buffer, which takes less memory.
+    assert.equal(new Set(loaded.slice(64).map(text => text.buffer)).size, 1)
+  })
+
   test('a reopened store has the replaced text at the same revision', async () => {
     const file = scratch()
     const first = await open({ file })
