@@ -28,7 +28,7 @@ export type Key = { readonly bucket: string; readonly namespace: string; readonl
 export type Value = {
   readonly text: Buffer
   readonly gap: number
-  /** What the text is indexed by, if the writer knows it: `metadata.labels` and `TermsOf`. Saves parsing the text. */
+  /** The labels and terms of the text, if the writer knows them. Saves parsing it. */
   readonly index?: { readonly labels: Labels; readonly terms: readonly string[] | undefined } | undefined
 }
 
