@@ -39,21 +39,18 @@ export function readBytes(exchange: Exchange, max = limit): Promise<Buffer> {
       request.off('data', keep).pause()
       reject(tooMuch(max))
     }
-    request.on('data', keep)
-    let ended = false
     const { stream } = request as { stream?: { readonly closed: boolean } }
-    request.on('end', () => {
-      if (stream?.closed) return // reset without an error, of which HTTP/2 tells as if it had ended
-      if (exchange.closed) return brokenOff() // answered by now, with a 504: what is still read is thrown away
-      ended = true
+    const finish = () => {
+      if (stream?.closed) return // HTTP/2 reports a reset without an error as an end.
+      if (exchange.closed) return brokenOff() // A 504 is sent already, and the body is discarded.
+      // Without this, the listeners keep the bytes in memory until the response is sent.
+      request.off('data', keep).off('end', finish).off('error', brokenOff).off('close', brokenOff)
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks))
-    })
+    }
     // A client that closes the connection early is not a server error, whatever the socket reports.
     const brokenOff = () => reject(incomplete())
-    request.on('error', brokenOff)
-    request.on('close', () => {
-      if (!ended) brokenOff() // request.complete does not help: HTTP/2 sets it on every closed stream
-    })
+    // request.complete does not help on close: HTTP/2 sets it on every closed stream.
+    request.on('data', keep).on('end', finish).on('error', brokenOff).on('close', brokenOff)
   })
 }
 

@@ -61,11 +61,14 @@ function refusalOf(code: string | undefined): ApiError {
   return badRequest('the request is not valid HTTP')
 }
 
-/** The newest response of each HTTP/1.1 connection. */
+/** The newest response of each HTTP/1.1 connection, until it is sent: an idle connection would keep it and its request in memory. */
 const newest = new WeakMap<Duplex, Response>()
 
 export function trackResponse(socket: Duplex, response: Response): void {
   newest.set(socket, response)
+  response.on('close', () => {
+    if (newest.get(socket) === response) newest.delete(socket)
+  })
 }
 
 /** Connections with a refusal that waits for earlier responses. */

@@ -26,15 +26,26 @@ export const lingering =
     handle(request, response)
   }
 
-/** The newest request with a body of each connection. A connection can have thousands, one after the other. */
+/** The newest request with a body of each connection, until the body is read: an idle connection would keep the request in memory. */
 const newest = new WeakMap<Socket, Request>()
+/** Sockets whose destroySoon is replaced already. A connection can have thousands of requests, one after the other. */
+const replaced = new WeakSet<Socket>()
 
-/** Node calls destroySoon after the last response of a connection and has no option to wait for the client (nodejs/node#9085), so it is replaced. */
 function closeGently(request: Request, moment: number): void {
   const { socket } = request
-  const isKnown = newest.has(socket)
   newest.set(socket, request)
-  if (isKnown) return
+  request.on('end', () => {
+    if (newest.get(socket) === request) newest.delete(socket)
+  })
+  if (!replaced.has(socket)) replaceDestroySoon(socket, moment)
+}
+
+/**
+ * Node calls destroySoon after the last response of a connection and has no option to wait for the client (nodejs/node#9085), so it is replaced.
+ * A separate function without a request in its scope, because the socket keeps that scope in memory.
+ */
+function replaceDestroySoon(socket: Socket, moment: number): void {
+  replaced.add(socket)
   const closeImmediately = socket.destroySoon
   socket.destroySoon = () => {
     const last = newest.get(socket)
