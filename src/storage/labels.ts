@@ -17,7 +17,7 @@ export function labelsOf(text: Buffer): Labels {
 }
 
 /** The same, if the labels of the text are known. */
-export const sharedLabels = (labels: Labels): Labels => labels && fromJson(canonical(labels))
+export const sharedLabels = (labels: Labels): Labels => (labels ? fromJson(canonical(labels)) : undefined)
 
 function fromJson(json: string): Labels {
   const seen = known.get(json)

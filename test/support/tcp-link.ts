@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 
 /** Forwards the responses of a server at a limited speed. Returns the address of the link. It closes with the test. */
 export function slowLink(t: TestContext, endpoint: string, bytesPerMs: number): Promise<string> {
@@ -10,18 +11,26 @@ export function slowLink(t: TestContext, endpoint: string, bytesPerMs: number): 
   return openLink(t, endpoint, (chunk, near, far) => {
     near.write(chunk)
     free = Math.max(free, performance.now()) + chunk.length / bytesPerMs
-    const wait = free - performance.now()
-    if (wait < 2) return
+    const ahead = free - performance.now()
+    if (ahead < 2) return
     far.pause()
-    setTimeout(() => far.resume(), wait)
+    setTimeout(() => far.resume(), ahead)
   })
 }
 
 /** Forwards the responses of a server after a delay, which is 0 at first. */
 export async function lateLink(t: TestContext, endpoint: string) {
   let delay = 0
+  const last = new WeakMap<Socket, Promise<void>>()
   return {
-    endpoint: await openLink(t, endpoint, (chunk, near) => void setTimeout(() => near.write(chunk), delay)),
+    endpoint: await openLink(t, endpoint, (chunk, near) => {
+      const due = wait(delay)
+      // In order, also if the delay has become shorter.
+      last.set(
+        near,
+        Promise.all([last.get(near), due]).then(() => void near.write(chunk)),
+      )
+    }),
     delay: (ms: number) => {
       delay = ms
     },

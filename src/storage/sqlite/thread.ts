@@ -67,6 +67,8 @@ export function openSqliteThread(data: WorkerData): Promise<SqliteThread> {
       worker.on('message', (message: Answer | LogChunk) => ('rows' in message ? chunks(message) : settle(message)))
       resolve({ ...ready, call, load, close: () => closeThread(call) })
     })
+    // Without the lost message, the store would have less than the file.
+    worker.on('messageerror', () => void worker.terminate())
     worker.on('error', (error: Error) => {
       failAll(error)
       reject(error)
