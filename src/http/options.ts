@@ -9,7 +9,6 @@ import {
   notSupported,
   tooLong,
 } from '../api/errors.ts'
-import { ownText } from '../api/own-text.ts'
 import type { ListOptions, WatchOptions, WriteOptions } from '../api/resources.ts'
 import { type Exchange, isSet, type Query } from '../serving/exchange.ts'
 
@@ -56,7 +55,7 @@ export function writeOptions(exchange: Exchange, kind: OptionsKind, subresource:
   return {
     dryRun,
     ...(subresource ? { subresource } : {}),
-    ...(manager ? { fieldManager: ownText(manager) } : {}),
+    ...(manager ? { fieldManager: manager } : {}),
     fieldValidation: (validation || 'Warn') as 'Ignore' | 'Strict' | 'Warn',
     warn: text => exchange.warn(text),
   }
@@ -65,7 +64,7 @@ export function writeOptions(exchange: Exchange, kind: OptionsKind, subresource:
 /** The part of a user agent before its version, e.g. `kubectl`. */
 export function agentOf(exchange: Exchange): string {
   const agent = String(exchange.request.headers['user-agent'] ?? '').split('/', 1)[0] ?? ''
-  return ownText(agent.replace(/[^\P{C}]/gu, '').slice(0, 128)) || 'unknown'
+  return agent.replace(/[^\P{C}]/gu, '').slice(0, 128) || 'unknown'
 }
 
 function selectionOf(
