@@ -78,7 +78,7 @@ export const faults = {
   }),
   'compact while a replica is cut off': onNetwork(async ({ network, ...site }) => {
     await cutReplica(network, site.next, ['to', 'from'])
-    await pause(5000)
+    await miss(site)
     await compact(site)
     await network.heal()
     // It ends, because its permissions would be older than the data.
@@ -198,6 +198,13 @@ async function stopped(processes: readonly Stoppable[], milliseconds: number, me
   for (const one of processes) one.signal('SIGSTOP')
   await Promise.all([pause(milliseconds), meanwhile?.()])
   for (const one of processes) one.signal('SIGCONT')
+}
+
+/** Waits until all watchers have left the replica that is cut off and have reached events that it cannot have. */
+async function miss({ tape }: Site): Promise<void> {
+  const before = tape.newest
+  await pause(5000)
+  for (let tries = 0; tape.reached() <= before && tries < 300; tries++) await pause(50)
 }
 
 /** Removes the history that no watcher needs any more. */
