@@ -139,7 +139,9 @@ export async function openProver(requiresUsers = false): Promise<Prover> {
     if (server.storage.store.revision !== revision) await server.settle()
     const shown = accepted && step.method !== 'get' ? (parsed(answer) as Obj) : undefined
     const name = step.name || (shown?.metadata?.name ?? '')
-    const changes = absorb(accepted ? causes(step, name) : () => 'server')
+    // Objects of a collection are deleted one by one, until the caller loses the right to.
+    const isPartial = step.method === 'deletecollection' && before.allowed
+    const changes = absorb(accepted || isPartial ? causes(step, name) : () => 'server')
     const secret = step.kind === kinds.OwnedAccessKey ? shown?.spec?.key : undefined
     const outcome = { step, before, request, answer, accepted, changes, shown: secret }
     if (accepted && !step.dryRun) learn(outcome, name)
