@@ -25,7 +25,7 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
   'join a read index that was sent': bug(
     'storage/etcd/read-index.ts',
     `next = undefined
-        return read()`,
+          return read()`,
     'return read().finally(() => { next = undefined })',
   ),
   'believe progress too early': bug(
