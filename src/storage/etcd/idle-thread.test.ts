@@ -1,3 +1,5 @@
+// The wait of confirmations: for the first turn of the event loop without work, and for 5 ms at most.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { whenIdle } from './idle-thread.ts'

@@ -1,3 +1,5 @@
+// The confirmation of reads: readers share one until it is sent.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openReadIndex } from './read-index.ts'
