@@ -2,6 +2,7 @@
 
 import { grantRows } from '../prove/cost/grant-rows.ts'
 import { managedRows } from '../prove/cost/managed-rows.ts'
+import { memoryRows } from '../prove/cost/memory-rows.ts'
 import { largeRows, ownRows } from '../prove/cost/rows.ts'
 import { scopeRows } from '../prove/cost/scope-rows.ts'
 import { signInRows } from '../prove/cost/sign-in-rows.ts'
@@ -14,4 +15,13 @@ proveSlices({
   'every field of a cluster role in protobuf': /^ClusterRole \S+ by create by protobuf$/,
 })
 
-proveRows({ ...ownRows, ...largeRows, ...managedRows, ...grantRows, ...scopeRows, ...signInRows, ...unstoredRows })
+proveRows({
+  ...ownRows,
+  ...largeRows,
+  ...managedRows,
+  ...grantRows,
+  ...scopeRows,
+  ...signInRows,
+  ...unstoredRows,
+  ...memoryRows,
+})

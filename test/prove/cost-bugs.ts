@@ -33,6 +33,7 @@ const decryptingFilters: readonly Edit[] = [
   ),
   edit('registry/selection.ts', 'only(openPart(kind, entry))', 'only(presentAmong(ctx, kind, entry).object)'),
 ]
+const keepingParts: readonly Edit[] = [edit('api/own-text.ts', 'const shared = 13', 'const shared = 1_000_000_000')]
 const withoutPauses: readonly Edit[] = [
   edit(
     'api/time-slices.ts',
@@ -183,4 +184,9 @@ export const costBugs: {
     row: 'a patch with 20,000 managed fields',
     edits: [edit('registry/managed-fields-limit.ts', 'const maxSent = 5000', 'const maxSent = 1_000_000_000')],
   },
+  'C26: keep the body of a request for a name in it': {
+    row: 'memory kept after small objects in large bodies',
+    edits: keepingParts,
+  },
+  'C27: keep the URL of a request for the path in it': { row: 'memory kept after long URLs', edits: keepingParts },
 }

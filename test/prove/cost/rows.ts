@@ -6,6 +6,7 @@ import { grantRows } from './grant-rows.ts'
 import { keyRows } from './key-rows.ts'
 import { judge, pieceProblem } from './limits.ts'
 import { managedRows } from './managed-rows.ts'
+import { memoryRows } from './memory-rows.ts'
 import { measure } from './meter.ts'
 import { writeProtobuf } from './protobuf.ts'
 import { roleRows } from './role-rows.ts'
@@ -98,6 +99,7 @@ export const rows: { readonly [what: string]: Row } = {
   ...scopeRows,
   ...signInRows,
   ...unstoredRows,
+  ...memoryRows,
   ...largeRows,
 }
 

@@ -1,4 +1,4 @@
-// Every way to write an object: verbs, media types and patch types. Dry runs, so that each request finds the same state.
+// Every way to write an object: verbs, media types and patch types.
 
 import { stringify } from 'yaml'
 import type { Kind } from '../../../src/api/kind.ts'
@@ -7,8 +7,11 @@ import { pathOf } from '../../../src/api/paths.ts'
 import type { Input } from './limits.ts'
 import { writeProtobuf } from './protobuf.ts'
 
-/** undefined: the kind cannot be written in this way. */
-export type Way = { readonly name: string; request(kind: Kind, object: JsonObject): Input | undefined }
+/**
+ * `request`: a dry run, so that each request finds the same state. With a name, it writes the object of that name. undefined: the kind
+ * cannot be written in this way.
+ */
+export type Way = { readonly name: string; request(kind: Kind, object: JsonObject, name?: string): Input | undefined }
 
 /** The object that patches are sent to. */
 export const target = 'cost-target'
@@ -36,11 +39,10 @@ export const ways: readonly Way[] = [
     JSON.stringify(
       Object.entries(object).flatMap(([path, value]) =>
         path === 'metadata'
-          ? Object.entries(value as JsonObject).map(([key, one]) => ({
-              op: 'add',
-              path: `/metadata/${key}`,
-              value: one,
-            }))
+          ? // The name is in the URL.
+            Object.entries(value as JsonObject)
+              .filter(([key]) => key !== 'name')
+              .map(([key, one]) => ({ op: 'add', path: `/metadata/${key}`, value: one }))
           : [{ op: 'add', path: `/${path}`, value }],
       ),
     ),
@@ -49,17 +51,20 @@ export const ways: readonly Way[] = [
   patchWay('strategic merge', 'application/strategic-merge-patch+json', objectBody, { suits: isBuiltIn }),
   {
     name: 'replace',
-    request: (kind, object) =>
+    request: (kind, object, name) =>
       kind.stored && kind.verbs.includes('update')
         ? {
             method: 'PUT',
-            url: `${collection(kind)}/${target}?dryRun=All`,
+            url: urlOf(kind, name),
             type: 'application/json',
-            body: replacing(kind, object),
+            body: name === undefined ? replacing(kind, object) : objectBody(kind, object, name),
           }
         : undefined,
   },
 ]
+
+const urlOf = (kind: Kind, name: string | undefined, query = '') =>
+  `${collection(kind)}/${name ?? target}?${query}${name === undefined ? 'dryRun=All' : ''}`
 
 /** Any other version is a conflict, after the object was read and checked. */
 const replacing = (kind: Kind, object: JsonObject) => {
@@ -67,16 +72,17 @@ const replacing = (kind: Kind, object: JsonObject) => {
   return JSON.stringify({ ...whole, metadata: { ...(whole['metadata'] as JsonObject), resourceVersion: '1' } })
 }
 
-function objectBody(kind: Kind, object: JsonObject): string {
-  return JSON.stringify(named(kind, object, target))
+function objectBody(kind: Kind, object: JsonObject, name = target): string {
+  return JSON.stringify(named(kind, object, name))
 }
 
 function createWay(name: string, type: string, write: (object: JsonObject) => string | Uint8Array | undefined): Way {
   return {
     name,
-    request: (kind, object) => {
-      const body = write(named(kind, object, 'cost-new'))
-      return body === undefined ? undefined : { method: 'POST', url: `${collection(kind)}?dryRun=All`, type, body }
+    request: (kind, object, stored) => {
+      const body = write(named(kind, object, stored ?? 'cost-new'))
+      const query = stored === undefined ? '?dryRun=All' : ''
+      return body === undefined ? undefined : { method: 'POST', url: collection(kind) + query, type, body }
     },
   }
 }
@@ -86,14 +92,14 @@ type PatchOptions = { readonly query?: string; readonly suits?: (kind: Kind) => 
 function patchWay(
   name: string,
   type: string,
-  body: (kind: Kind, object: JsonObject) => string,
+  body: (kind: Kind, object: JsonObject, stored?: string) => string,
   { query = '', suits = () => true }: PatchOptions = {},
 ): Way {
   return {
     name,
-    request: (kind, object) =>
+    request: (kind, object, stored) =>
       kind.stored && kind.verbs.includes('patch') && suits(kind)
-        ? { method: 'PATCH', url: `${collection(kind)}/${target}?${query}dryRun=All`, type, body: body(kind, object) }
+        ? { method: 'PATCH', url: urlOf(kind, stored, query), type, body: body(kind, object, stored) }
         : undefined,
   }
 }
