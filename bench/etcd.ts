@@ -23,14 +23,21 @@ async function startReplica(first: Server, args: readonly string[]): Promise<Ser
   return startServer(directory, args)
 }
 
-type Costs = { readonly get: number; readonly page: number; readonly create: number; readonly event: number }
+type Costs = {
+  readonly get: number
+  readonly alone: number
+  readonly page: number
+  readonly create: number
+  readonly event: number
+}
 
 async function costsOf(server: Server, seconds: number, round: number): Promise<Costs> {
   const get = await perRequest(server, { path: `${teams}/team-%d` }, seconds)
-  const page = await perRequest(server, { path: `${teams}?limit=500`, connections: 8 }, seconds)
+  const alone = await perRequest(server, { path: `${teams}/team-%d`, connections: 1 }, seconds)
+  const page = await perRequest(server, { path: `${teams}?limit=500` }, seconds)
   const body = `{"metadata":{"name":"new-${round}-%d"},"spec":{"description":"${'x'.repeat(280)}"}}`
   const create = await perRequest(server, { method: 'POST', path: teams, body }, seconds)
-  return { get, page, create, event: await perEvent(server, round, { rate: 200 }) }
+  return { get, alone, page, create, event: await perEvent(server, round, { rate: 200 }) }
 }
 
 /** The longest time between two successes of a client that asks the servers in turn until one succeeds. */
@@ -139,6 +146,7 @@ export async function measureEtcd(seconds: number): Promise<Measured> {
   const figures: Figure[] = [
     figureOf('get', 'get', 0.85),
     figureOf('page', 'page of 500', 0.85),
+    figureOf('alone', 'get, one client'),
     figureOf('event', 'watch event', 0.85),
     figureOf('create', 'durable create'),
     {
