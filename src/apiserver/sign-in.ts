@@ -144,7 +144,7 @@ export function openSignIn({ file, metrics, log, env, now, times }: SignInOption
       tokens.use(issuers)
       return tokens
     },
-    mayGetGroup: (username, linked) => mayGetGroup([...logins, ...issuers], username, linked),
+    mayGetGroup: (username, linked) => mayGetGroup({ logins, issuers }, username, linked),
     onReload: callback => void reloaded.push(callback),
     stop() {
       stopFollowing()

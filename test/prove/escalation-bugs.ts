@@ -105,6 +105,10 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
       'if (username !== null) return undefined',
     ),
   ],
+  'D63: give a disabled machine back what its issuer holds': [
+    edit('auth/jwt/provider-groups.ts', 'ofIssuers.has(group) || ', ''),
+    edit('auth/authz/username-uses.ts', 'if (key.machine) groups', 'if (!key) groups'),
+  ],
   'D65: link an account without the gate': [
     edit(
       'kinds/user.ts',

@@ -133,6 +133,40 @@ describe('a machine with a token of a configured issuer', () => {
     await refused(stage.ask(token, 'POST', `${rbac}/clusterroles`, role(['delete'])), 403)
   })
 
+  test('a manager of users gives a disabled machine no role of its issuer back', async () => {
+    const user = `${ours}/users/robot-off`
+    const binding = `${rbac}/clusterrolebindings/all-robots`
+    const bindAll = (entry: string) =>
+      must(
+        admin('POST', `${rbac}/clusterrolebindings`, {
+          metadata: { name: 'all-robots' },
+          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'platform-viewer' },
+          subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: `platform:issuer:${entry}` }],
+        }),
+      )
+    const rules = [{ verbs: ['patch', 'delete'], apiGroups: ['management.platform.sh'], resources: ['users'] }]
+    await must(admin('POST', `${rbac}/clusterroles`, { metadata: { name: 'manage-machines' }, rules }))
+    await bind('manage-machines', 'mia')
+    const key = await must(admin('POST', keys, { spec: { user: 'mia' } }))
+    const asMia = (method: string, patch?: object) =>
+      stage.server.request(method, user, {
+        key: key.spec.key,
+        ...(patch ? { body: patch, headers: { 'content-type': 'application/merge-patch+json' } } : {}),
+      })
+    const spec = { username: 'ci:robot-off', disabled: true }
+    await must(admin('POST', `${ours}/users`, { metadata: { name: 'robot-off' }, spec }))
+
+    await bindAll('ci')
+    await refused(asMia('PATCH', { spec: { disabled: false } }), 403)
+    await refused(asMia('DELETE'), 403)
+    assert.match(await stage.outcome(await issuer.sign({ sub: 'robot-off' })), /^401 /)
+
+    await must(admin('DELETE', binding))
+    await bindAll('scoped')
+    await must(asMia('PATCH', { spec: { disabled: false } }))
+    await must(admin('DELETE', binding))
+  })
+
   test('owns the objects that it creates', async () => {
     await must(
       admin('POST', `${rbac}/clusterroles`, {

@@ -3,6 +3,7 @@
 import type { Kind } from '../../api/kind.ts'
 import type { BoundRules, Shared } from '../../api/permissions.ts'
 import type { Resources } from '../../api/resources.ts'
+import { issuerGroup } from '../../kinds/machine-key.ts'
 import type { AccessKeyIndex } from '../authn/access-key-index.ts'
 import type { TeamIndex } from '../authn/team-index.ts'
 import type { Rbac } from './rbac.ts'
@@ -35,7 +36,10 @@ export function openUsernameUses(options: UsernameUsesOptions): UsernameUses {
   const groupsOf = (username: string): readonly string[] => {
     // Disabled keys count: they work again when somebody enables them or their user.
     const groups = new Set([`platform:user:${username}`])
-    for (const key of keyIndex.ofUser(username)) for (const group of keyIndex.groupsOf(key)) groups.add(group)
+    for (const key of keyIndex.ofUser(username)) {
+      for (const group of keyIndex.groupsOf(key)) groups.add(group)
+      if (key.machine) groups.add(issuerGroup(key.machine.name))
+    }
     return [...groups]
   }
   /** Only groups that hold something. */

@@ -16,7 +16,7 @@ import {
 import type { Stage } from './generator-context.ts'
 import type { Known } from './model.ts'
 import { kinds, ours, type PolicyRule, rbac, type Spec, teamGroup } from './objects.ts'
-import { exchange, issue, openAccounts, signIn } from './sign-in-steps.ts'
+import { exchange, issue, issueFor, openAccounts, signIn } from './sign-in-steps.ts'
 import type { Family } from './step.ts'
 import { administrator, chosenSecrets, names, userObject } from './universe.ts'
 
@@ -216,15 +216,13 @@ const gifts: { readonly [danger in Family]?: Gift } = {
     /** A disabled user with more permissions, whose account the attackers have. */
     objects: async stage => {
       const { attackers, prover, chance } = stage
+      const issuer = chance.is(0.6) && issuerOfFreeMachine(stage)
+      if (issuer) return disabledMachine(stage, issuer)
       const account = names.accounts.find(one => !attackers.includes(`corp:${one}`))
       if (account === undefined) return
       prover.accounts.add(account)
       const username = `corp:${account}`
-      const at = { kind: kinds.User, namespace: '', name: userObject(username), sub: '', dryRun: false } as const
-      const admin = { actor: 'admin', secret: prover.server.adminKey, what: 'the disabled flag' } as const
-      const disabled = { disabled: true }
-      if (!prover.model.get(kinds.User, '', at.name)) await make(stage, kinds.User, '', at.name, { spec: { username } })
-      await prover.perform({ ...admin, ...at, method: 'merge', body: { spec: disabled } })
+      await disable(stage, username)
       await bind(stage, 'hat-leaver', chance.pick(['r0', 'r1', 'r2', 'platform-viewer']), [userSubject(username)])
       // Somebody whom an account of the attackers could be linked to.
       const victim = names.users.find(one => !one.includes(':') && !attackers.includes(one))
@@ -297,4 +295,28 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       await make(stage, kinds.ProjectSecret, 'p-shop', 's2', { spec: copyOf(source) })
     },
   },
+}
+
+/** The issuer of a machine that no object names. */
+function issuerOfFreeMachine({ attackers, prover: { model }, chance }: Stage): 'ci' | 'bot' | undefined {
+  const others = Object.values(kinds).filter(kind => kind !== kinds.User)
+  const named = JSON.stringify(others.flatMap(kind => model.of(kind).map(one => one.object)))
+  const isFree = (issuer: string) => !attackers.includes(`${issuer}:job`) && !named.includes(`"${issuer}:job"`)
+  return chance.any((['ci', 'bot'] as const).filter(isFree))
+}
+
+/** A disabled machine whose token the attackers have. All machines of its issuer have a role. */
+async function disabledMachine(stage: Stage, issuer: 'ci' | 'bot'): Promise<void> {
+  await disable(stage, `${issuer}:job`)
+  await stage.prover.signIn(issueFor(stage, { issuer, isTheirs: true, lifetime: 86_400 }))
+  await make(stage, kinds.ClusterRole, '', 'crown-machine', { rules: [rule(author, ours, 'projectsecrets')] })
+  await bind(stage, 'hat-machine', 'crown-machine', [groupSubject(`platform:issuer:${issuer}`)])
+}
+
+async function disable(stage: Stage, username: string): Promise<void> {
+  const { prover } = stage
+  const at = { kind: kinds.User, namespace: '', name: userObject(username), sub: '', dryRun: false } as const
+  if (!prover.model.get(kinds.User, '', at.name)) await make(stage, kinds.User, '', at.name, { spec: { username } })
+  const admin = { actor: 'admin', secret: prover.server.adminKey, what: 'the disabled flag' } as const
+  await prover.perform({ ...admin, ...at, method: 'merge', body: { spec: { disabled: true } } })
 }

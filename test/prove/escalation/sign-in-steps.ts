@@ -168,18 +168,23 @@ function checkEnded({ credentials, signIns, model }: Prover, isOver: (key: Known
   }
 }
 
-export function issue({ chance, prover, attackers, prepared }: Stage): SignInStep | undefined {
-  const { server } = prover
+export function issue(stage: Stage): SignInStep | undefined {
+  const { chance, prover, attackers, prepared } = stage
   if (liveTokens(prover, 'ci', 'bot') >= mostTokens) return undefined
   const issuer = chance.pick(['ci', 'bot', 'bot'] as const)
-  const lifetime = chance.pick([300, 3600])
+  const isTheirs = attackers.includes(`${issuer}:job`) || prepared.has('machines')
+  return issueFor(stage, { issuer, isTheirs, lifetime: chance.pick([300, 3600]) })
+}
+
+type Issued = { readonly issuer: 'ci' | 'bot'; readonly isTheirs: boolean; readonly lifetime: number }
+
+export function issueFor({ chance, prover }: Stage, { issuer, isTheirs, lifetime }: Issued): SignInStep {
   const machine: Machine = {
     issuer,
     subject: 'job',
     groups: chance.some(['run', 'dev'], 1),
-    expires: Math.floor(server.now() / 1000) * 1000 + lifetime * 1000,
+    expires: Math.floor(prover.server.now() / 1000) * 1000 + lifetime * 1000,
   }
-  const isTheirs = attackers.includes(`${issuer}:job`) || prepared.has('machines')
   return giveToken(prover, machine, isTheirs)
 }
 
