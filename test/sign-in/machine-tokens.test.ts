@@ -153,16 +153,16 @@ describe('a machine with a token of a configured issuer', () => {
         key: key.spec.key,
         ...(patch ? { body: patch, headers: { 'content-type': 'application/merge-patch+json' } } : {}),
       })
-    const spec = { username: 'ci:robot-off', disabled: true }
+    const spec = { username: 'scoped:robot-off', disabled: true }
     await must(admin('POST', `${ours}/users`, { metadata: { name: 'robot-off' }, spec }))
 
-    await bindAll('ci')
+    await bindAll('scoped')
     await refused(asMia('PATCH', { spec: { disabled: false } }), 403)
     await refused(asMia('DELETE'), 403)
-    assert.match(await stage.outcome(await issuer.sign({ sub: 'robot-off' })), /^401 /)
+    assert.match(await stage.outcome(await other.sign({ sub: 'robot-off' })), /^401 /)
 
     await must(admin('DELETE', binding))
-    await bindAll('scoped')
+    await bindAll('ci')
     await must(asMia('PATCH', { spec: { disabled: false } }))
     await must(admin('DELETE', binding))
   })
