@@ -61,7 +61,7 @@ export function openReadIndex({
       return confirmedAt
     },
     confirm() {
-      // It costs as much CPU as three small reads. Those that arrive while the thread has other work share it.
+      // It costs several times as much CPU as a small read. Readers that arrive while the thread has other work share it.
       next ??= running
         .then(() => whenIdle())
         .then(() => {

@@ -20,7 +20,7 @@ export function proveSlices(slices: { readonly [what: string]: RegExp }): void {
 
 /** Runs rows, each on its own server. */
 export function proveRows(rows: { readonly [what: string]: Row }): void {
-  describe('requests that once stalled the server', () => {
+  describe('requests that once stalled the server or filled its memory', () => {
     for (const [what, row] of Object.entries(rows))
       test(what, { timeout: 600_000 }, async () => {
         const system = await openSystem()
