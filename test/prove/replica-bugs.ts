@@ -12,6 +12,7 @@ const bug = (file: string, from: string, to: string, ...faults: readonly FaultNa
 })
 
 const deaf: FaultName = 'drop what members send to a replica'
+const bursts: FaultName = 'delay what members send to a replica'
 const late: FaultName = 'delay the requests of the leader'
 
 export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
@@ -27,6 +28,7 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
     `next = undefined
           return read()`,
     'return read().finally(() => { next = undefined })',
+    bursts,
   ),
   'believe progress too early': bug(
     'storage/etcd/follow.ts',
@@ -132,11 +134,8 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
     'http/auth-filter.ts',
     'if (version !== since && (!caller || versions.isAffected(caller, since))) recheck()',
     '',
-    'pause a replica',
-    'pause a replica',
-    'pause a replica',
-    'cut off a replica',
-    'cut off a replica',
-    'cut off a replica',
+    bursts,
+    bursts,
+    bursts,
   ),
 }

@@ -2,11 +2,13 @@
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 
+/** A test, or another owner that closes its links. */
+type Owner = { after(close: () => void): void }
+
 /** Forwards the responses of a server at a limited speed. Returns the address of the link. It closes with the test. */
-export function slowLink(t: TestContext, endpoint: string, bytesPerMs: number): Promise<string> {
+export function slowLink(t: Owner, endpoint: string, bytesPerMs: number): Promise<string> {
   let free = performance.now()
   return openLink(t, endpoint, (chunk, near, far) => {
     near.write(chunk)
@@ -19,26 +21,27 @@ export function slowLink(t: TestContext, endpoint: string, bytesPerMs: number): 
 }
 
 /** Forwards the responses of a server after a delay, which is 0 at first. */
-export async function lateLink(t: TestContext, endpoint: string) {
-  let delay = 0
+export async function lateLink(t: Owner, endpoint: string) {
+  let delayOf = (): number => 0
   const last = new WeakMap<Socket, Promise<void>>()
   return {
     endpoint: await openLink(t, endpoint, (chunk, near) => {
-      const due = wait(delay)
+      const due = wait(delayOf())
       // In order, also if the delay has become shorter.
       last.set(
         near,
         Promise.all([last.get(near), due]).then(() => void near.write(chunk)),
       )
     }),
-    delay: (ms: number) => {
-      delay = ms
+    /** A function gives the delay for each part of a response. */
+    delay: (ms: number | (() => number)) => {
+      delayOf = typeof ms === 'number' ? () => ms : ms
     },
   }
 }
 
 async function openLink(
-  t: TestContext,
+  t: Owner,
   endpoint: string,
   respond: (chunk: Buffer, near: Socket, far: Socket) => void,
 ): Promise<string> {

@@ -9,6 +9,7 @@ import { keysBelow } from '../../../src/storage/etcd/keys.ts'
 import { type EtcdCluster, startEtcd } from '../../support/etcd.ts'
 import { type Network, openNetwork } from '../../support/network.ts'
 import { type Again, type Server, startServer } from '../../support/server.ts'
+import { lateLink } from '../../support/tcp-link.ts'
 
 export const size = 3
 export const prefix = '/platform'
@@ -25,22 +26,28 @@ export type Replica = {
   setClock(offset: number): void
 }
 
+/** The function gives the milliseconds for each part of a response. */
+export type Delay = (milliseconds: () => number) => void
+
 export type Cluster = {
   /** Undefined: this process is not in a network namespace, so nothing can be cut. */
   readonly network: Network | undefined
   readonly etcd: EtcdCluster
   readonly replicas: readonly Replica[]
+  /** Delays what members send to one of the replicas; undefined: it has no proxy for that. */
+  readonly delay: Delay | undefined
   /** Of the prover itself, whose links are never cut. */
   readonly client: EtcdClient
   close(): Promise<void>
 }
 
-/** `begin`: what each replica loads before the program, for example a seeded bug. */
+/** `begin`: what each replica loads before the program, for example a seeded bug. `delayed`: the replica with a proxy before each member. */
 export async function startCluster(options: {
   readonly isInNamespace: boolean
+  readonly delayed?: number | undefined
   readonly begin?: Again | undefined
 }): Promise<Cluster> {
-  const { begin = {} } = options
+  const { begin = {}, delayed } = options
   const network = options.isInNamespace ? await openNetwork(size, size) : undefined
   const etcd = await startEtcd({ members: size, network })
   const client = openEtcdClient({ endpoints: etcd.endpoints })
@@ -51,16 +58,31 @@ export async function startCluster(options: {
     prefix,
     offset: () => offset,
   })
+  const closes: (() => void)[] = []
+  const links = await Promise.all(
+    delayed === undefined
+      ? []
+      : etcd.endpointsFor(delayed).map(endpoint => lateLink({ after: close => closes.push(close) }, endpoint)),
+  )
   const replicas: Replica[] = []
-  for (let index = 0; index < size; index++) replicas.push(await startReplica(etcd, index, begin, replicas[0]?.server))
+  for (let index = 0; index < size; index++) {
+    const endpoints = index === delayed ? links.map(({ endpoint }) => endpoint) : etcd.endpointsFor(index)
+    replicas.push(await startReplica(etcd, { index, endpoints, begin, first: replicas[0]?.server }))
+  }
   return {
     network,
     etcd,
     replicas,
+    delay: links.length
+      ? milliseconds => {
+          for (const link of links) link.delay(milliseconds)
+        }
+      : undefined,
     client,
     async close() {
       client.close()
       await Promise.all(replicas.map(({ server }) => server.kill()))
+      for (const close of closes) close()
       await etcd.close()
       network?.close()
     },
@@ -69,16 +91,20 @@ export async function startCluster(options: {
 
 async function startReplica(
   etcd: EtcdCluster,
-  index: number,
-  begin: Again,
-  first: Server | undefined,
+  options: {
+    readonly index: number
+    readonly endpoints: readonly string[]
+    readonly begin: Again
+    readonly first: Server | undefined
+  },
 ): Promise<Replica> {
+  const { index, begin, first } = options
   const clock = join(etcd.members[0]?.directory ?? '', `../clock-${index}`)
   const again: Again = {
     imports: [new URL('./clock.ts', import.meta.url).href, ...(begin.imports ?? [])],
     env: { ...begin.env, PROVE_CLOCK: clock },
   }
-  const endpoints = etcd.endpointsFor(index).flatMap(endpoint => ['--etcd-endpoints', endpoint])
+  const endpoints = options.endpoints.flatMap(endpoint => ['--etcd-endpoints', endpoint])
   const server = await startServer({
     args: ['--storage', 'etcd', ...endpoints, '--insecure-http', '--audit-log', 'off', '--limits-unknown-keys', '0'],
     begin: again,

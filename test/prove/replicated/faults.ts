@@ -70,6 +70,13 @@ export const faults = {
     await pause(1000 + roll(6000))
     await network.heal()
   }),
+  // It gets them in bursts: the watch is behind, and a read that was sent is answered when others have read newer data.
+  'delay what members send to a replica': local(async ({ cluster, roll }) => {
+    const [least, between] = [20 + roll(40), 30 + roll(60)]
+    cluster.delay?.(() => between - ((performance.now() + least) % between) + least)
+    await pause(2000 + roll(4000))
+    cluster.delay?.(() => 0)
+  }),
   'cut one link': onNetwork(async ({ network, roll }) => {
     const [member, replica] = [roll(size), roll(size)]
     for (const direction of directionsOf(roll)) await network.cut(member, replica, direction)
@@ -120,6 +127,9 @@ const smallFaults = {
 export type FaultName = keyof typeof faults
 export const faultNames = Object.keys(faults) as FaultName[]
 export const needsNetwork = (name: FaultName) => (faults[name] as Fault).needsNetwork ?? false
+
+/** The fault that needs a proxy before the members. */
+export const delayFault: FaultName = 'delay what members send to a replica'
 
 export type Faults = {
   /** How often each happened. */
