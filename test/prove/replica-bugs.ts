@@ -137,5 +137,8 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
     bursts,
     bursts,
     bursts,
+    bursts,
+    bursts,
+    bursts,
   ),
 }

@@ -126,7 +126,14 @@ function changeUser(stage: Stage, actor: Actor): Step | undefined {
   const all = prover.model.of(kinds.User).filter(isInPool)
   const disabled = all.filter(one => one.object.spec?.disabled)
   const user = chance.any(disabled.length && chance.is(0.7) ? disabled : all)
-  return user && changeTarget(stage, actor, { ...user, verb: chance.pick(['update', 'patch']) })
+  const verb = chance.pick(['update', 'patch'])
+  return user && mayTryUsers(stage, verb) ? changeTarget(stage, actor, { ...user, verb }) : undefined
+}
+
+/** Others than those who may write Users seldom try. */
+function mayTryUsers({ chance, holds = noBits() }: Stage, verb: string): boolean {
+  const isHeld = atoms.some((one, index) => one.resource === 'users' && one.verb === verb && hasBit(holds, index))
+  return isHeld || chance.is(0.05)
 }
 
 /** Its labels, projects, gateway or disabled flag. */

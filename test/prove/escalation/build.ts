@@ -18,7 +18,7 @@ import type { Known } from './model.ts'
 import { kinds, ours, type PolicyRule, rbac, type Spec, teamGroup } from './objects.ts'
 import { exchange, issue, issueFor, openAccounts, signIn } from './sign-in-steps.ts'
 import type { Family } from './step.ts'
-import { administrator, chosenSecrets, names, userObject } from './universe.ts'
+import { administrator, chosenSecrets, freeMachines, names, userObject } from './universe.ts'
 
 /** Creates the objects of a world as its administrator. */
 export async function buildWorld(stage: Stage): Promise<void> {
@@ -213,11 +213,10 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       rule([...author, ...(chance.is(0.8) ? ['delete'] : [])], ours, 'users'),
       ...(chance.is(0.7) ? [rule(['create'], ours, 'users/link')] : []),
     ],
-    /** A disabled user with more permissions, whose account the attackers have. */
+    /** A disabled machine and a disabled user, whose token and account the attackers have. */
     objects: async stage => {
       const { attackers, prover, chance } = stage
-      const issuer = chance.is(0.6) && issuerOfFreeMachine(stage)
-      if (issuer) return disabledMachine(stage, issuer)
+      if (chance.is(0.8)) await disabledMachine(stage)
       const account = names.accounts.find(one => !attackers.includes(`corp:${one}`))
       if (account === undefined) return
       prover.accounts.add(account)
@@ -297,18 +296,12 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   },
 }
 
-/** The issuer of a machine that no object names. */
-function issuerOfFreeMachine({ attackers, prover: { model }, chance }: Stage): 'ci' | 'bot' | undefined {
-  const others = Object.values(kinds).filter(kind => kind !== kinds.User)
-  const named = JSON.stringify(others.flatMap(kind => model.of(kind).map(one => one.object)))
-  const isFree = (issuer: string) => !attackers.includes(`${issuer}:job`) && !named.includes(`"${issuer}:job"`)
-  return chance.any((['ci', 'bot'] as const).filter(isFree))
-}
-
 /** A disabled machine whose token the attackers have. All machines of its issuer have a role. */
-async function disabledMachine(stage: Stage, issuer: 'ci' | 'bot'): Promise<void> {
-  await disable(stage, `${issuer}:job`)
-  await stage.prover.signIn(issueFor(stage, { issuer, isTheirs: true, lifetime: 86_400 }))
+async function disabledMachine(stage: Stage): Promise<void> {
+  const issuer = stage.chance.pick(['ci', 'bot'] as const)
+  await disable(stage, freeMachines[issuer])
+  const token = { issuer, subject: freeMachines[issuer].slice(issuer.length + 1), isTheirs: true, lifetime: 864_000 }
+  await stage.prover.signIn(issueFor(stage, token))
   await make(stage, kinds.ClusterRole, '', 'crown-machine', { rules: [rule(author, ours, 'projectsecrets')] })
   await bind(stage, 'hat-machine', 'crown-machine', [groupSubject(`platform:issuer:${issuer}`)])
 }

@@ -17,7 +17,7 @@ import {
   type Spec,
   type Subject,
 } from './objects.ts'
-import { atoms, type Bits, builtIn, hasBit, names, userObject, userObjects } from './universe.ts'
+import { atoms, type Bits, builtIn, hasBit, names, usernameOfObject, userObjects } from './universe.ts'
 
 /** A rule that the actor has. */
 function heldRule({ chance }: Stage, holds: Bits): PolicyRule | undefined {
@@ -199,7 +199,7 @@ function specOf(stage: Stage, kind: KindInfo, name: string): Spec | undefined {
       return clusterSpec(stage)
     case kinds.User:
       return {
-        username: is(0.8) ? (names.users.find(one => userObject(one) === name) ?? name) : pick(names.users),
+        username: is(0.8) ? (usernameOfObject(name) ?? name) : pick(names.users),
         ...(is(0.3) ? { disabled: true } : {}),
       }
     default:

@@ -173,15 +173,20 @@ export function issue(stage: Stage): SignInStep | undefined {
   if (liveTokens(prover, 'ci', 'bot') >= mostTokens) return undefined
   const issuer = chance.pick(['ci', 'bot', 'bot'] as const)
   const isTheirs = attackers.includes(`${issuer}:job`) || prepared.has('machines')
-  return issueFor(stage, { issuer, isTheirs, lifetime: chance.pick([300, 3600]) })
+  return issueFor(stage, { issuer, subject: 'job', isTheirs, lifetime: chance.pick([300, 3600]) })
 }
 
-type Issued = { readonly issuer: 'ci' | 'bot'; readonly isTheirs: boolean; readonly lifetime: number }
+type Issued = {
+  readonly issuer: 'ci' | 'bot'
+  readonly subject: string
+  readonly isTheirs: boolean
+  readonly lifetime: number
+}
 
-export function issueFor({ chance, prover }: Stage, { issuer, isTheirs, lifetime }: Issued): SignInStep {
+export function issueFor({ chance, prover }: Stage, { issuer, subject, isTheirs, lifetime }: Issued): SignInStep {
   const machine: Machine = {
     issuer,
-    subject: 'job',
+    subject,
     groups: chance.some(['run', 'dev'], 1),
     expires: Math.floor(prover.server.now() / 1000) * 1000 + lifetime * 1000,
   }

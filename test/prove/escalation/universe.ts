@@ -71,7 +71,12 @@ export function userObject(username: string): string {
   const hash = createHash('sha256').update(username).digest('hex').slice(0, 8)
   return username.includes(':') ? `${username.replace(':', '-')}-${hash}` : username
 }
-export const userObjects: readonly string[] = names.users.map(userObject)
+/** Machines whose username no other object has, so that it gives nothing by itself. */
+export const freeMachines = { ci: 'ci:free', bot: 'bot:free' } as const
+const usernames: readonly string[] = [...names.users, ...Object.values(freeMachines)]
+export const userObjects: readonly string[] = usernames.map(userObject)
+/** The username of a User with this name; undefined: it is not from the pool. */
+export const usernameOfObject = (name: string): string | undefined => usernames.find(one => userObject(one) === name)
 
 const verbs = ['get', 'list', 'create', 'update', 'patch', 'delete', 'deletecollection', '*']
 export const atom = (part: Partial<Atom>): Atom => ({

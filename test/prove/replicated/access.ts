@@ -1,4 +1,4 @@
-// Users whose access is granted and taken away again, in one of three ways, while they read through all replicas.
+// Users whose access is granted and taken away again, in one of four ways, while they read through all replicas.
 //
 // After the revocation was acknowledged, an administrator writes to the secret. The user must never see that. A read that began
 // after the revocation is rejected; with resourceVersion=0 this holds five seconds later. Deleted keys are tried again and again.
@@ -14,11 +14,12 @@ import { openBalancer } from './moving-client.ts'
 const root = '/kubernetes/management/apis'
 const keys = `${root}/management.platform.sh/v1/ownedaccesskeys`
 const secrets = `${root}/management.platform.sh/v1/namespaces/default/sharedsecrets`
+const group = 'readers'
 const rbac = `${root}/rbac.authorization.k8s.io/v1/namespaces/default`
 const merge = 'application/merge-patch+json'
 
-/** The revoked thing: the access entry of the secret, a role binding, or the access key. */
-const ways = ['entry', 'binding', 'key'] as const
+/** The revoked thing: the access entry of the secret, a role binding, a group of the access key, or the key. */
+const ways = ['entry', 'binding', 'group', 'key'] as const
 type Way = (typeof ways)[number]
 
 /** One read of the user. `value`: what it showed; undefined: it was rejected. */
@@ -46,10 +47,10 @@ export async function disturbAccess(replicas: readonly LeanOptions[], tape: Tape
 
   async function prepare(way: Way, { insist }: Administrator): Promise<void> {
     const name = `secret-${way}`
-    const subjects: object[] = []
+    const subjects = way === 'group' ? [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: group }] : []
     const access = way === 'key' ? [entryOf(way)] : []
     await insist('POST', secrets, { metadata: { name }, spec: { description: 'new', data: { a: 'MQ==' }, access } })
-    if (way !== 'binding') return
+    if (way !== 'binding' && way !== 'group') return
     const rule = {
       apiGroups: ['management.platform.sh'],
       resources: ['sharedsecrets'],
@@ -64,9 +65,10 @@ export async function disturbAccess(replicas: readonly LeanOptions[], tape: Tape
   async function takeTurn(way: Way, number: number, roll: Dice, { insist, patch }: Administrator): Promise<void> {
     const name = `secret-${way}`
     const [secret, binding, user] = [`${secrets}/${name}`, `${rbac}/rolebindings/${name}`, userOf(way)]
+    const groups = way === 'group' ? [group] : []
     const description = `${shown}${number}`
     await patch(secret, { spec: { description, ...(way === 'entry' ? { access: [entryOf(way)] } : {}) } })
-    const created = await insist('POST', keys, { metadata: { generateName: 'prover-' }, spec: { user } })
+    const created = await insist('POST', keys, { metadata: { generateName: 'prover-' }, spec: { user, groups } })
     const key = JSON.parse(created.text) as { metadata: { name: string }; spec: { key: string } }
     const subject = { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }
     if (way === 'binding') await patch(binding, { subjects: [subject] })
@@ -80,18 +82,19 @@ export async function disturbAccess(replicas: readonly LeanOptions[], tape: Tape
     const readers = [
       read(reader.connect(2500), secret, turn, roll, end.signal),
       read(reader.connect(8000), `${secrets}?limit=50`, turn, roll, end.signal, name),
-      watch(reader.connect(8000), user, end.signal),
+      ...replicas.map(() => watch(reader.connect(8000), user, end.signal)),
     ]
-    await pause(50 + roll(300))
+    await pause(50 + roll(roll(2) ? 300 : 1200))
     turn.revoking = tape.tick()
     if (way === 'entry') await patch(secret, { spec: { access: null } })
     else if (way === 'binding') await patch(binding, { subjects: [] })
+    else if (way === 'group') await patch(`${keys}/${key.metadata.name}`, { spec: { groups: [] } })
     else await insist('DELETE', `${keys}/${key.metadata.name}`)
     turn.revoked = tape.tick()
     if (way === 'key') deleted.push({ key: key.spec.key, path: secret, revoked: turn.revoked })
     await patch(secret, { spec: { description: `${hidden}${number}` } })
     // Sometimes until reads of any version must be rejected, too.
-    await pause(roll(10) ? 50 + roll(300) : 6500)
+    await pause(roll(10) ? 50 + roll(roll(2) ? 300 : 1200) : 6500)
     end.abort()
     await Promise.all(readers)
     if (way !== 'key') await insist('DELETE', `${keys}/${key.metadata.name}`)

@@ -72,9 +72,9 @@ export const faults = {
   }),
   // It gets them in bursts: the watch is behind, and a read that was sent is answered when others have read newer data.
   'delay what members send to a replica': local(async ({ cluster, roll }) => {
-    const [least, between] = [20 + roll(40), 30 + roll(60)]
+    const [least, between] = [20 + roll(40), 50 + roll(250)]
     cluster.delay?.(() => between - ((performance.now() + least) % between) + least)
-    await pause(2000 + roll(4000))
+    await pause(3000 + roll(5000))
     cluster.delay?.(() => 0)
   }),
   'cut one link': onNetwork(async ({ network, roll }) => {
