@@ -9,7 +9,7 @@ import type { GatedWrite } from '../api/power-gate.ts'
 import { isAgentSubject } from '../kinds/cluster-desired.ts'
 import { teamGroup, teamUidsOf, withTeamUids } from '../kinds/team-uids.ts'
 import { checkLifetime, isLifetimeChanged, type Key, type KeyWrite, type LifetimeDependencies } from './key-lifetime.ts'
-import { checkExchangedKey, checkLoginKey, type LoginDependencies, withLogin } from './login-keys.ts'
+import { checkExchangedKey, checkLoginKey, checkSignIn, type LoginDependencies, withLogin } from './login-keys.ts'
 import { checkTeamPower, type TeamDependencies } from './team-escalation.ts'
 
 const same = (one: unknown, other: unknown) => isDeepStrictEqual(one ?? null, other ?? null)
@@ -85,7 +85,7 @@ const added = (now: readonly string[] = [], before: readonly string[] = []) => {
   return now.filter(one => !known.has(one))
 }
 
-async function checkStrength(dependencies: TeamDependencies, write: KeyWrite): Promise<void> {
+async function checkStrength(dependencies: TeamDependencies & LoginDependencies, write: KeyWrite): Promise<void> {
   const { next, old, request, administers } = write
   const { caller } = request
   const { spec = {} } = next
@@ -93,6 +93,7 @@ async function checkStrength(dependencies: TeamDependencies, write: KeyWrite): P
   if (caller.impersonator !== undefined)
     throw refusal(write, 'access keys cannot be created, rotated or extended while impersonating')
   if (administers) return
+  checkSignIn(dependencies, write)
   // A member has the group of the team. A key of the team also has its username, which may have more bindings (D16).
   if (spec.team && caller.username !== teamGroup(spec.team))
     await checkTeamPower(dependencies, write as unknown as GatedWrite, spec.team)

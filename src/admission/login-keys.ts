@@ -1,16 +1,20 @@
 // Access keys of signed-in people and machines: only the server writes them. Keys made with a session depend on its sign-in (D62, D64, D66, D67).
 
 import { isDeepStrictEqual } from 'node:util'
-import type { Caller } from '../api/caller.ts'
+import { type Caller, credentialOf } from '../api/caller.ts'
 import { forbidden } from '../api/errors.ts'
 import type { Resource } from '../api/object.ts'
-import { loginAnnotation, sessionRecordOf } from '../kinds/login-session.ts'
+import { type LoginSession, loginAnnotation, sessionRecordOf } from '../kinds/login-session.ts'
 import { machineRecordOf } from '../kinds/machine-key.ts'
 import type { KeyWrite } from './key-lifetime.ts'
 
+type Login = { readonly uid: string; readonly name: string; readonly session: LoginSession | undefined }
+
 export type LoginDependencies = {
   /** The key that a provider vouched for when the caller signed in; undefined: the caller has no sign-in. */
-  readonly loginOf: (caller: Caller) => { readonly uid: string; readonly name: string } | undefined
+  readonly loginOf: (caller: Caller) => Login | undefined
+  /** The sign-in of a Login key; undefined: it has none, or is deleted. */
+  readonly sessionOf: (uid: string) => LoginSession | undefined
 }
 
 /** The owner and administrators can only disable a session. Its lifetime and identity come from the sign-in. */
@@ -24,6 +28,29 @@ export function checkLoginKey({ kind, next, old, request, isIssued }: KeyWrite):
   if (old.spec?.disabled && !next.spec?.disabled) throw refuse('a disabled session stays disabled; sign in again')
   if (!isSameExceptDisabled(next, old) || request.written.length)
     throw refuse('the key is a session of a signed-in user: it can be disabled or deleted, but not changed')
+}
+
+/**
+ * A key that depends on a sign-in gives the groups of the provider, now and after each refresh. Another key of the same user does not
+ * have them, so it cannot make such a key stronger (D22, D66).
+ */
+export function checkSignIn({ loginOf, sessionOf }: LoginDependencies, { kind, next, old, request }: KeyWrite): void {
+  const uid = old?.metadata.annotations?.[loginAnnotation]
+  if (uid === undefined) return
+  const { caller } = request
+  const refuse = (why: string) => forbidden(kind, next.metadata.name ?? '', why)
+  const own = loginOf(caller)
+  if (own?.uid === uid) return
+  const session = sessionOf(uid)
+  if (!session || own?.session?.issuer !== session.issuer || own.session.subject !== session.subject)
+    throw refuse(
+      `the key depends on a sign-in that ${credentialOf(caller)} does not have; sign in as its user to rotate, enable or extend it`,
+    )
+  const foreign = session.groups.filter(group => !caller.groups.includes(group))
+  if (foreign.length)
+    throw refuse(
+      `the key has groups of an earlier sign-in that user "${caller.username}" is not in now: ${foreign.map(one => JSON.stringify(one)).join(', ')}`,
+    )
 }
 
 /** The lifetime and identity of such a key come from the token of a machine (D67). */

@@ -61,6 +61,9 @@ export function accessKeyLookups(options: Options) {
       return key && keyIndex.loginOf(key)
     },
 
+    /** The sign-in of a Login key; undefined: it has none, or is deleted. */
+    sessionOf: (uid: string) => keyIndex.withUid(uid)?.session,
+
     /** Suspended keys count: they work again when the person signs in again (D66). */
     hasDependents(uid: string): boolean {
       for (const key of keyIndex.childrenOf(uid))

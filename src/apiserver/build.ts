@@ -117,6 +117,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     ownKeyEnds: caller => accessKeys.ownKeyEnds(caller),
     newKeysEnd: caller => accessKeys.newKeysEnd(caller),
     loginOf: caller => accessKeys.loginOf(caller),
+    sessionOf: uid => accessKeys.sessionOf(uid),
     endOfKey: uid => accessKeys.endOfKey(uid),
     isDigestTaken: (caller, wanted, by) => accessKeys.isDigestTaken(caller, wanted, by),
     touchKeys: uses => accessKeys.touchKeys(uses),

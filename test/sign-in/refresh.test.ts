@@ -182,6 +182,54 @@ suite('session keys', () => {
     assert.equal((await stage.ask('GET', teams, undefined, session)).status, 401)
   })
 
+  test('a key that depends on a sign-in gets stronger only with the same sign-in, or by an administrator', async () => {
+    stage.provider.accounts['bea'] = { groups: ['dev'] }
+    const browser = stage.browser()
+    await browser.signIn('bea')
+    const signedIn = secretOf(browser)
+    const made = await stage.ask('POST', keys, { spec: { displayName: 'CI', ttl: 3600 } }, signedIn)
+    const child = `${keys}/${made.body.metadata.name}`
+    const off = await stage.ask('POST', keys, { spec: { displayName: 'off', disabled: true } }, signedIn)
+    const disabled = `${keys}/${off.body.metadata.name}`
+    // The same user, without the groups of the provider.
+    const plain = (await stage.ask('POST', keys, { spec: { user: 'corp:bea' } })).body.spec.key as string
+    for (const [method, path, body] of [
+      ['POST', `${child}/rotate`, {}],
+      ['PATCH', child, { spec: { ttl: 0 } }],
+      ['PATCH', disabled, { spec: { disabled: false } }],
+    ] as const)
+      assert.match(await refused(method, path, body, plain), /depends on a sign-in .* sign in/)
+    // A change that gives no power is allowed.
+    const rename = {
+      body: { spec: { displayName: 'mine' } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    }
+    assert.equal((await stage.server.request('PATCH', child, { ...rename, key: plain })).status, 200)
+    // The key itself, another session of the same person, and an administrator.
+    const other = stage.browser()
+    await other.signIn('bea')
+    for (const key of [off.body.spec.key, secretOf(other), signedIn, undefined]) {
+      const { status, text } = await stage.server.request('POST', `${child}/rotate`, {
+        body: {},
+        ...(key ? { key } : {}),
+      })
+      assert.equal(status, key === off.body.spec.key ? 401 : 201, text)
+    }
+  })
+
+  test('such a key is not rotated by a session that has lost a group that it still has', async () => {
+    stage.provider.accounts['cid'] = { groups: ['dev', 'ops'] }
+    const first = stage.browser()
+    await first.signIn('cid')
+    const { body } = await stage.ask('POST', keys, { spec: { displayName: 'CI' } }, secretOf(first))
+    stage.provider.accounts['cid'] = { groups: ['dev'] }
+    const second = stage.browser()
+    await second.signIn('cid')
+    const message = await refused('POST', `${keys}/${body.metadata.name}/rotate`, {}, secretOf(second))
+    assert.match(message, /"corp:ops"/)
+    assert.equal((await stage.ask('POST', `${keys}/${body.metadata.name}/rotate`, {}, secretOf(first))).status, 201)
+  })
+
   test('groups written by an administrator do not count', async () => {
     const spec = { user: 'eve', identity: { groups: ['corp:dev'] }, type: 'Other' }
     const { body } = await stage.ask('POST', keys, { spec })

@@ -157,6 +157,7 @@ export async function buildApiServer(
     ownKeyEnds: () => undefined,
     newKeysEnd: () => undefined,
     loginOf: () => undefined,
+    sessionOf: () => undefined,
     endOfKey: () => undefined,
     isDigestTaken: (_, wanted, { uid, holders }) =>
       [book.find(wanted)?.uid ?? uid, ...holders].some(one => one !== uid),
