@@ -116,6 +116,9 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
       '',
     ),
   ],
+  'D66: rotate a key of a sign-in without the sign-in': [
+    edit('admission/check-credential.ts', '  checkSignIn(dependencies, write)\n', ''),
+  ],
   'D67: create keys with an exchanged key': [
     edit('api/caller.ts', 'issuer !== undefined || machine !== undefined', 'issuer !== undefined'),
   ],

@@ -30,16 +30,21 @@ export function rotate(stage: Stage, actor: Actor): Step | undefined {
   const strong = own.filter(one => one.object.spec?.groups?.length)
   // So are keys that tokens were minted with.
   const minted = own.filter(one => prover.credentials.tokens.some(({ keyUid }) => keyUid === one.uid))
-  const useful = chance.any([strong, minted].filter(some => some.length > 0))
+  // And keys of a sign-in, for somebody without one.
+  const signedIn = own.filter(one => isOfOtherSignIn(stage, actor, one))
+  const useful = chance.any([strong, minted, signedIn].filter(some => some.length > 0))
   const key = useful && chance.is(0.5) ? chance.pick(useful) : chance.any(chance.is(0.9) ? own : all)
   if (!key) return undefined
-  const danger = dangerOfRotation(actor, key)
+  const danger = isOfOtherSignIn(stage, actor, key) ? 'sessions' : dangerOfRotation(actor, key)
   if (!enabled.has(danger)) return undefined
   const overlapSeconds = chance.pick(enabled.has('token-overlap') ? [0, 30, 600, 3600] : [0, 0, 600])
   const body = { kind: 'KeyRotation', spec: { overlapSeconds, ...(chance.is(0.3) ? { force: true } : {}) } }
   const at = { kind: kinds.OwnedAccessKey, name: key.name, sub: 'rotate' }
   return stepOf(stage, actor, { ...at, method: 'create', body, danger, what: 'rotation' })
 }
+
+const isOfOtherSignIn = ({ prover }: Stage, { as, credential }: Actor, key: Known): boolean =>
+  !as && prover.signIns.loginOf(key) !== undefined && prover.signIns.loginOf(key) !== credential?.login
 
 function dangerOfRotation(actor: Actor, { object: { spec = {} } }: Known): Family {
   if (actor.as) return 'impersonation'

@@ -232,14 +232,17 @@ const gifts: { readonly [danger in Family]?: Gift } = {
   },
   sessions: {
     objects: async stage => {
-      const { chance, prover } = stage
-      prover.accounts.add(chance.pick(names.accounts))
-      for (const account of names.accounts)
-        Object.assign(prover.server.provider.accounts[account] ?? {}, { groups: ['dev', 'ops'] })
+      const { chance, prover, attackers } = stage
+      const ownKeys = names.accounts.filter(one => attackers.includes(`corp:${one}`))
+      const account = chance.pick(ownKeys.length ? ownKeys : names.accounts)
+      // A person whose key the attackers have, but not the account, makes another key.
+      if (ownKeys.length === 0 || chance.is(0.3)) prover.accounts.add(account)
+      for (const one of names.accounts)
+        Object.assign(prover.server.provider.accounts[one] ?? {}, { groups: ['dev', 'ops'] })
       const rules = [rule(author, ours, chance.pick(['sharedsecrets', 'projectsecrets', 'teams']))]
       await make(stage, kinds.ClusterRole, '', 'crown-corp', { rules })
       await bind(stage, 'hat-corp', 'crown-corp', [groupSubject(chance.pick(['corp:dev', 'corp:ops']))])
-      const step = signIn(stage)
+      const step = signIn(stage, account)
       if (step) await prover.signIn(step)
       const session = [...prover.credentials.secrets.keys()].find(
         one => prover.credentials.of(one)?.login !== undefined,

@@ -7,11 +7,12 @@ import { scopeCovers } from './scopes.ts'
 import type { Impersonation } from './step.ts'
 import { atom } from './universe.ts'
 
-/** The name of the team that a group means by its name or its username (D23). */
+/** The name of the team that a group means by its name or its username (D23). A team that is being deleted has neither. */
 function meant({ model }: Prover, group: string): string {
   const text = group.startsWith(teamGroup) ? group.slice(teamGroup.length) : undefined
-  if (text === undefined || model.get(kinds.Team, '', text)) return group
-  const team = model.of(kinds.Team).find(({ object }) => object.spec?.username === text)
+  const teams = model.of(kinds.Team).filter(({ object }) => object.metadata.deletionTimestamp === undefined)
+  if (text === undefined || teams.some(({ name }) => name === text)) return group
+  const team = teams.find(({ object }) => object.spec?.username === text)
   return team ? `${teamGroup}${team.name}` : group
 }
 

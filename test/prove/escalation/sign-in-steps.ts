@@ -37,18 +37,20 @@ const accountGroups = ['dev', 'ops']
 /** Seconds after which the server asks the provider again. */
 const refreshes = 700
 
-/** The attackers are these users. Each account has groups and is enabled. */
+/** The attackers have keys of these users, and mostly their accounts. Each account has groups and is enabled. */
 export function openAccounts({ prover, chance, attackers, prepared }: Stage): void {
   // An account that can sign in as another user only after a link.
   prover.server.provider.accounts['rex'] = { groups: [], isEnabled: true }
   if (prepared.has('users')) prover.accounts.add('rex')
   for (const account of names.accounts) {
     prover.server.provider.accounts[account] = { groups: chance.some(accountGroups, 2), isEnabled: true }
-    if (attackers.includes(`corp:${account}`)) prover.accounts.add(account)
+    if (attackers.includes(`corp:${account}`) && chance.is(prepared.has('sessions') ? 0.3 : 0.8))
+      prover.accounts.add(account)
   }
 }
 
-export function signIn({ chance, prover }: Stage): SignInStep | undefined {
+/** `whose`: the account; absent: any. */
+export function signIn({ chance, prover }: Stage, whose?: string): SignInStep | undefined {
   const { credentials, signIns, accounts, server } = prover
   const sessions = [...credentials.secrets.keys()].filter(one => {
     const key = credentials.of(one)?.key
@@ -56,7 +58,7 @@ export function signIn({ chance, prover }: Stage): SignInStep | undefined {
   })
   if (sessions.length >= mostSessions) return undefined
   const own = [...accounts].filter(one => one !== 'rex' || signIns.accountOf(one)?.isLinkable === false)
-  const account = chance.pick(own.length && chance.is(0.7) ? own : names.accounts)
+  const account = whose ?? chance.pick(own.length && chance.is(0.7) ? own : names.accounts)
   // With auth.requireUsers, the new User makes the existing keys of the person valid.
   const isExpected = !server.requiresUsers || signIns.userOf(signIns.usernameOf(account) ?? '') !== undefined
   return {
