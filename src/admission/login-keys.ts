@@ -42,14 +42,16 @@ export function checkSignIn({ loginOf, sessionOf }: LoginDependencies, { kind, n
   const own = loginOf(caller)
   if (own?.uid === uid) return
   const session = sessionOf(uid)
-  if (!session || own?.session?.issuer !== session.issuer || own.session.subject !== session.subject)
+  if (!session)
+    throw refuse('the sign-in that the key depends on has ended, so it would stay rejected; create a new key')
+  if (own?.session?.issuer !== session.issuer || own.session.subject !== session.subject)
     throw refuse(
       `the key depends on a sign-in that ${credentialOf(caller)} does not have; sign in as its user to rotate, enable or extend it`,
     )
   const foreign = session.groups.filter(group => !caller.groups.includes(group))
   if (foreign.length)
     throw refuse(
-      `the key has groups of an earlier sign-in that user "${caller.username}" is not in now: ${foreign.map(one => JSON.stringify(one)).join(', ')}`,
+      `the key has groups of an earlier sign-in that user "${caller.username}" is not in now: ${foreign.map(one => JSON.stringify(one)).join(', ')}; create a new key`,
     )
 }
 

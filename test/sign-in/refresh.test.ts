@@ -7,6 +7,8 @@ import { keys, openPeople, type PeopleStage, secretOf, teams } from './people-st
 
 const team = `${teams}/web`
 
+type Item = { readonly metadata: { readonly name: string }; readonly spec: { readonly type?: string } }
+
 suite('refresh of a sign-in', () => {
   let stage: PeopleStage
   before(async () => {
@@ -228,6 +230,42 @@ suite('session keys', () => {
     const message = await refused('POST', `${keys}/${body.metadata.name}/rotate`, {}, secretOf(second))
     assert.match(message, /"corp:ops"/)
     assert.equal((await stage.ask('POST', `${keys}/${body.metadata.name}/rotate`, {}, secretOf(first))).status, 201)
+  })
+
+  test('a new sign-in adopts no key that was created under the name of another in the meantime', async () => {
+    stage.provider.accounts['dan'] = { groups: ['dev'] }
+    const browser = stage.browser()
+    await browser.signIn('dan')
+    const made: string[] = []
+    for (let count = 0; count < 20; count++)
+      made.push((await stage.ask('POST', keys, { spec: { displayName: 'CI' } }, secretOf(browser))).body.metadata.name)
+    const plain = (await stage.ask('POST', keys, { spec: { user: 'corp:dan' } })).body.spec.key as string
+    const mine = (await stage.ask('GET', keys, undefined, plain)).body.items as readonly Item[]
+    const session = mine.find(({ spec }) => spec.type === 'Login')?.metadata.name
+    assert.equal((await stage.ask('DELETE', `${keys}/${session}`, undefined, plain)).status, 200)
+    const watch = stage.server.watch(`${keys}?watch=true`, { key: plain })
+    assert.ok((await watch.next()).value)
+    const last = made.at(-1)
+    const replace = async () => {
+      for await (const { type, object } of watch)
+        if (type === 'ADDED' && object.spec.type === 'Login' && object.metadata.name !== session) break
+      const deleting = stage.ask('DELETE', `${keys}/${last}`, undefined, plain)
+      for (let tries = 0; tries < 100; tries++) {
+        const { status, body } = await stage.ask('POST', keys, { metadata: { name: last } }, plain)
+        if (status === 201) return body
+      }
+      throw new Error(`the key was not created again: ${(await deleting).text}`)
+    }
+    const replacing = replace()
+    await stage.browser().signIn('dan')
+    const { metadata, spec } = await replacing
+    const { body: stored } = await stage.ask('GET', `${keys}/${last}`)
+    assert.equal(stored.metadata.uid, metadata.uid)
+    assert.equal(stored.spec.parent, undefined)
+    assert.equal((await stage.groupsOf(spec.key)).includes('corp:dev'), false)
+    const { body: adopted } = await stage.ask('GET', `${keys}/${made[0]}`)
+    assert.match(adopted.spec.parent, /^login-/)
+    assert.notEqual(adopted.spec.parent, session)
   })
 
   test('groups written by an administrator do not count', async () => {

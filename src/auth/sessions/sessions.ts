@@ -57,6 +57,8 @@ export type SessionsOptions = {
 const manager = { fieldManager: 'platform' }
 /** One person cannot fill the store with sessions. The oldest one ends. */
 const maxSessions = 50
+/** For a key that others write at the same time. */
+const maxAttempts = 10
 
 export function openSessions(options: SessionsOptions): Sessions {
   const { keyIndex, providerNamed, signIn, resources, open, isLive, now } = options
@@ -98,14 +100,21 @@ export function openSessions(options: SessionsOptions): Sessions {
       if (!session || uid === login.uid || session.subject !== subject || session.issuer !== issuer) continue
       const isConfigured = providerNamed(session.provider)?.config.url === issuer
       if (session.suspended === undefined && !before.deleting && isConfigured) continue
-      for (const { name } of [...keyIndex.childrenOf(uid)]) {
-        const metadata = { annotations: { [loginAnnotation]: login.uid } }
-        const body = { metadata, spec: { parent: login.name } }
-        await resources
-          .patch(OwnedAccessKey, { namespace: '', name }, { type: 'merge', body }, manager)
-          .catch(ignoreConflict)
-      }
+      for (const child of [...keyIndex.childrenOf(uid)]) await move(child, uid, login)
       if (session.suspended !== undefined) await remove(before)
+    }
+  }
+
+  /** Makes a key depend on another sign-in. A key that was created under its name since stays as it is. */
+  async function move({ name, uid }: AccessKey, from: string, to: Pick<AccessKey, 'uid' | 'name'>): Promise<void> {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const { annotations, resourceVersion = '', ...stored } = open(name)?.metadata ?? {}
+      if (stored.uid !== uid || annotations?.[loginAnnotation] !== from) return
+      const metadata = { resourceVersion, annotations: { [loginAnnotation]: to.uid } }
+      const body = { metadata, spec: { parent: to.name } }
+      const at = { namespace: '', name }
+      const moved = await resources.patch(OwnedAccessKey, at, { type: 'merge', body }, manager).catch(ignoreConflict)
+      if (moved) return
     }
   }
 
