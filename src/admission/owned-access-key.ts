@@ -9,6 +9,7 @@ import { isMistyped, makeKey } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { revokedByKey } from '../kinds/revocation-triggers.ts'
 import { type BroughtKeyDependencies, claimDigest } from './brought-keys.ts'
+import { afterDeletion, type DeletedUserDependencies, unlessDeleted } from './deleted-user.ts'
 import { digest } from './digest.ts'
 import { type RotationDependencies, rotateKey } from './key-rotation.ts'
 import { type ProjectDependencies, unknownProjects } from './unknown-projects.ts'
@@ -17,7 +18,8 @@ type Key = ObjectOf<typeof OwnedAccessKey>
 
 type Dependencies = RotationDependencies &
   ProjectDependencies &
-  BroughtKeyDependencies & {
+  BroughtKeyDependencies &
+  DeletedUserDependencies & {
     /** Whether one scope is at most as wide as another (D25). */
     readonly isNoWider: (inner: unknown, outer: unknown) => boolean
   }
@@ -42,8 +44,16 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       if (dryRun) return { object }
       // A generated key needs no claim: nobody can bring it before the response shows it.
       const isClaim = given && taken !== old?.status?.digest
-      const admitted = { object, companions: isClaim ? [claimDigest(dependencies, caller, object)] : [] }
-      if (old) return admitted
+      const companions = isClaim ? [claimDigest(dependencies, caller, object)] : []
+      if (old) return { object, companions }
+      const { user } = rest
+      const admitted = user
+        ? {
+            object: afterDeletion(dependencies, object, user),
+            companions,
+            preconditions: unlessDeleted(dependencies, user),
+          }
+        : { object, companions }
       if (!given)
         warn(
           "the key is in spec.key of this response and is not shown again; print it with kubectl create -o jsonpath='{.spec.key}'",

@@ -2,7 +2,7 @@
 
 import type { Companion } from '../api/admission.ts'
 import { conflict, duplicateValue, invalid } from '../api/errors.ts'
-import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
+import type { JsonObject, Resource } from '../api/object.ts'
 import { ownerRevocation } from '../kinds/merged-revocation.ts'
 import { User, type UserIdentity, type UserObject } from '../kinds/user.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type UsernameSpec,
   usernameRef,
 } from '../kinds/username-record.ts'
+import { deletionTime } from './deleted-user.ts'
 import { digest } from './digest.ts'
 
 export type RecordDependencies = {
@@ -83,9 +84,9 @@ function usernameCompanion(dependencies: RecordDependencies, username: string, {
   return { kind: UsernameRecord, object: write(), merge: write }
 }
 
-/** Keys show their creation in seconds, and clocks of replicas differ. So later keys are listed. */
+/** A clock that is ahead may have given a key a later time. */
 function endedKeys({ now, keysOfUser }: RecordDependencies, username: string): JsonObject {
-  const deletedAt = timestamp(now())
+  const deletedAt = deletionTime(now())
   const later = [...keysOfUser(username)].filter(({ since }) => !(since < Date.parse(deletedAt)))
   return { deletedAt, deletedKeys: later.map(({ uid }) => uid) }
 }

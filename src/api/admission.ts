@@ -18,11 +18,14 @@ export type RequestContext = {
 /** Adds fields that only the response to this write shows (D13). */
 export type Shown = (object: Resource) => Resource
 
-/** `companions`: objects to store in the same commit because of what the caller sent, in addition to those of the change. */
+/** `companions` and `preconditions`: because of what the caller sent, in addition to those of the change. */
 export type Admitted<O = Resource> = {
   readonly object: O
   readonly shown?: Shown | undefined
+  /** Objects to store in the same commit. */
   readonly companions?: readonly Companion[] | undefined
+  /** As those of an admission. Called before each attempt to commit. */
+  readonly preconditions?: (() => readonly Precondition[]) | undefined
 }
 
 export type Admission<O = Resource> = {

@@ -111,6 +111,7 @@ export function buildApiServer(options: BuildOptions): ApiServer {
     heldByUser: (username, signsIn) => uses.held(username, signsIn),
     sharedWithUser: username => uses.shared(username),
     keysOfUser: username => keyIndex.ofUser(username),
+    userDeletedAt: username => users.deletedAt(username),
     issuerOf: provider => options.issuerOf?.(provider),
     authenticateKey: (caller, key) => accessKeys.authenticateKey(caller, key),
     keyEnds: key => keyEnds(key),

@@ -19,7 +19,9 @@ const username = struct('The username.', {
     uid: text('uid of the User.'),
   }),
   identities: list(identity, 'The identities that own the username, also after the deletion of the User.'),
-  deletedAt: time('Last deletion of a User with this name. Access keys from before it are invalid.'),
+  deletedAt: time(
+    'A few seconds after the last deletion of a User with this name. Access keys from before it are invalid.',
+  ),
   deletedKeys: list(text(''), 'uids of such keys whose creation time is not before deletedAt.'),
 })
 

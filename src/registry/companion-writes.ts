@@ -11,11 +11,12 @@ import { type Context, keyOf } from './context.ts'
 import { newMetadata } from './metadata.ts'
 import { encode, loadToReplace, presentStored } from './object-codec.ts'
 
-/** `more`: companions in addition to those of the kind. */
+/** `more`, `preconditions`: in addition to those of the kind. */
 type Change<Old extends Resource | undefined> = {
   readonly old: Old
   readonly next: Resource | undefined
   readonly more?: readonly Companion[] | undefined
+  readonly preconditions?: (() => readonly Precondition[]) | undefined
 }
 
 /**
@@ -43,9 +44,13 @@ export async function commitNew(ctx: Context, kind: Kind, write: Op, change: Cha
 
 type Extras = { readonly companions: readonly Companion[]; readonly preconditions: readonly Precondition[] }
 
-function extrasOf(ctx: Context, kind: Kind, { old, next, more = [] }: Change<Resource | undefined>): Extras {
+function extrasOf(ctx: Context, kind: Kind, change: Change<Resource | undefined>): Extras {
+  const { old, next, more = [] } = change
   const { companions, preconditions } = ctx.admissions.get(kind) ?? {}
-  return { companions: [...(companions?.(old, next) ?? []), ...more], preconditions: preconditions?.(old, next) ?? [] }
+  return {
+    companions: [...(companions?.(old, next) ?? []), ...more],
+    preconditions: [...(preconditions?.(old, next) ?? []), ...(change.preconditions?.() ?? [])],
+  }
 }
 
 /** Whom the object grants permissions, and whether it is being deleted. */

@@ -97,7 +97,7 @@ async function complete(ctx: Context, kind: Kind, { next, errors, request, optio
 export async function insert(
   ctx: Context,
   kind: Kind,
-  { object, companions: more, shown }: Admitted,
+  { object, companions: more, preconditions, shown }: Admitted,
   dryRun: boolean,
 ): Promise<Document> {
   try {
@@ -107,7 +107,7 @@ export async function insert(
     const value = encodeWrite(ctx, kind, object)
     if (dryRun) return documentOf(visible(ctx, kind, object))
     const write: Op = { type: 'put', key, value, expect: 0 }
-    const revision = await commitNew(ctx, kind, write, { old: undefined, next: object, more })
+    const revision = await commitNew(ctx, kind, write, { old: undefined, next: object, more, preconditions })
     return presentStored(ctx, kind, { object, value, revision }, shown)
   } catch (error) {
     throw translate(error, kind, object.metadata.name ?? '')

@@ -15,6 +15,8 @@ import {
   soon,
   teams,
 } from '../access/people.ts'
+import { startServer } from '../support/server.ts'
+import { eventually } from '../support/wire.ts'
 
 const users = `${ours}/users`
 const self = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
@@ -361,4 +363,29 @@ suite('users', () => {
       assert.equal(later.resourceVersion, metadata.resourceVersion)
     })
   })
+})
+
+/** With commits that take time, so that creates and the deletion wait for each other. */
+test('no key that is created during the deletion of its user stays valid', async t => {
+  const server = await startServer({ storage: 'sqlite' })
+  t.after(() => server.stop())
+  for (let round = 0; round < 6; round++) {
+    const name = `rush${round}`
+    await server.request('POST', users, { body: { metadata: { name }, spec: { username: name } } })
+    const { body: first } = await server.request('POST', keys, { body: { spec: { user: name } } })
+    const created: string[] = []
+    const create = async () => {
+      for (;;) {
+        const { status, body, text } = await server.request('POST', keys, { body: { spec: {} }, key: first.spec.key })
+        if (status !== 201) return assert.ok([401, 403, 409].includes(status), text)
+        created.push(body.spec.key)
+      }
+    }
+    const creating = Array.from({ length: 8 }, create)
+    await eventually('keys are being created', async () => created.length > 80)
+    assert.equal((await server.request('DELETE', `${users}/${name}`)).status, 200)
+    await Promise.all(creating)
+    for (const key of created.slice(-30))
+      assert.equal((await server.request('POST', self, { body: {}, key })).status, 401)
+  }
 })

@@ -149,6 +149,10 @@ export async function buildApiServer(
       registry.peek(UsernameRecord, usernameRef(username, digest))?.spec as UsernameSpec | undefined,
     usernameOf: () => undefined,
     keysOfUser: () => [],
+    userDeletedAt: username => {
+      const { deletedAt } = (registry.peek(UsernameRecord, usernameRef(username, digest))?.spec ?? {}) as UsernameSpec
+      return deletedAt === undefined ? undefined : Date.parse(deletedAt)
+    },
     issuerOf: () => undefined,
     secretUid: () => undefined,
     authenticateKey: async () => undefined,

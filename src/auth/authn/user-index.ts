@@ -27,6 +27,8 @@ export interface UserIndex {
   problemOf(key: KeyOfUser): string | undefined
   /** Whether a key belonged to a User that was deleted. */
   isLeftOver(key: KeyOfUser): boolean
+  /** The last deletion of a User with this username, in milliseconds. */
+  deletedAt(username: string): number | undefined
   stop(): void
 }
 
@@ -87,6 +89,7 @@ export function openUserIndex({ resources, requireUsers, changed, unused, failed
     get: username => users.get(username),
     isDisabled: username => users.get(username)?.isDisabled === true,
     isLeftOver,
+    deletedAt: username => deleted.get(username)?.at,
     problemOf(key) {
       if (!key.user) return undefined
       const user = users.get(key.user)
