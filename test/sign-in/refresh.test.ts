@@ -268,6 +268,25 @@ suite('session keys', () => {
     assert.notEqual(adopted.spec.parent, session)
   })
 
+  test('a new sign-in with fewer groups revokes the tokens of the user', async () => {
+    stage.provider.accounts['fay'] = { groups: ['dev', 'ops'] }
+    const browser = stage.browser()
+    await browser.signIn('fay')
+    const { body: child } = await stage.ask('POST', keys, { spec: { displayName: 'CI' } }, secretOf(browser))
+    // The key keeps the sign-in.
+    assert.equal((await stage.ask('DELETE', `${keys}/${child.spec.parent}`)).status, 200)
+    const revoked = async () => {
+      const { body } = await stage.ask('GET', '/apis/management.platform.sh/v1/tokenrevocations')
+      return body.items.some((one: { spec: { users?: string[] } }) => one.spec.users?.includes('corp:fay'))
+    }
+    assert.equal(await revoked(), false)
+    stage.provider.accounts['fay'] = { groups: ['dev'] }
+    await stage.browser().signIn('fay')
+    assert.equal(await revoked(), true)
+    const groups = await stage.groupsOf(child.spec.key)
+    assert.deepEqual([groups.includes('corp:dev'), groups.includes('corp:ops')], [true, false])
+  })
+
   test('groups written by an administrator do not count', async () => {
     const spec = { user: 'eve', identity: { groups: ['corp:dev'] }, type: 'Other' }
     const { body } = await stage.ask('POST', keys, { spec })

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { forbiddenPath, ignoreConflict } from '../../api/errors.ts'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { loginAnnotation } from '../../kinds/login-session.ts'
+import { loginAnnotation, suspendedAnnotation } from '../../kinds/login-session.ts'
 import { OwnedAccessKey } from '../../kinds/owned-access-key.ts'
 import type { AccessKey, AccessKeyIndex } from '../authn/access-key-index.ts'
 import type { Provider, SignedIn } from '../oidc/provider.ts'
@@ -94,27 +94,48 @@ export function openSessions(options: SessionsOptions): Sessions {
   }
 
   /** Keys whose sign-in was suspended, or is only kept for them, follow the new one (D66). */
-  async function adopt({ username, subject, issuer }: Person, login: Pick<AccessKey, 'uid' | 'name'>): Promise<void> {
+  async function adopt(person: Person, login: Pick<AccessKey, 'uid' | 'name'>): Promise<void> {
+    const { username, subject, issuer, groups } = person
     for (const before of [...keyIndex.ofUser(username)]) {
       const { session, uid } = before
       if (!session || uid === login.uid || session.subject !== subject || session.issuer !== issuer) continue
       const isConfigured = providerNamed(session.provider)?.config.url === issuer
       if (session.suspended === undefined && !before.deleting && isConfigured) continue
+      const isSuspended = session.suspended !== undefined
+      // Nobody refreshes it any more, so this is what revokes tokens with a group that the person has lost.
+      const hasLost = !isSuspended && session.groups.some(group => !groups.includes(group))
+      if (hasLost) await suspend(before)
       for (const child of [...keyIndex.childrenOf(uid)]) await move(child, uid, login)
-      if (session.suspended !== undefined) await remove(before)
+      if (isSuspended || hasLost) await remove(before)
     }
+  }
+
+  async function suspend({ name, uid }: AccessKey): Promise<void> {
+    const annotations = { [suspendedAnnotation]: 'the person has signed in again with fewer groups' }
+    await rewrite(name, ({ metadata }) => (metadata.uid === uid ? { metadata: { annotations } } : undefined))
   }
 
   /** Makes a key depend on another sign-in. A key that was created under its name since stays as it is. */
   async function move({ name, uid }: AccessKey, from: string, to: Pick<AccessKey, 'uid' | 'name'>): Promise<void> {
+    const next = { metadata: { annotations: { [loginAnnotation]: to.uid } }, spec: { parent: to.name } }
+    await rewrite(name, ({ metadata }) =>
+      metadata.uid === uid && metadata.annotations?.[loginAnnotation] === from ? next : undefined,
+    )
+  }
+
+  /** Changes exactly the version that `change` saw. */
+  async function rewrite(
+    name: string,
+    change: (stored: Resource) => { readonly metadata: JsonObject; readonly spec?: JsonObject } | undefined,
+  ): Promise<void> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const { annotations, resourceVersion = '', ...stored } = open(name)?.metadata ?? {}
-      if (stored.uid !== uid || annotations?.[loginAnnotation] !== from) return
-      const metadata = { resourceVersion, annotations: { [loginAnnotation]: to.uid } }
-      const body = { metadata, spec: { parent: to.name } }
+      const stored = open(name)
+      const next = stored && change(stored)
+      if (!next) return
+      const body = { ...next, metadata: { ...next.metadata, resourceVersion: stored.metadata.resourceVersion ?? '' } }
       const at = { namespace: '', name }
-      const moved = await resources.patch(OwnedAccessKey, at, { type: 'merge', body }, manager).catch(ignoreConflict)
-      if (moved) return
+      const written = await resources.patch(OwnedAccessKey, at, { type: 'merge', body }, manager).catch(ignoreConflict)
+      if (written) return
     }
   }
 
@@ -125,7 +146,7 @@ export function openSessions(options: SessionsOptions): Sessions {
       const object = signedInKey(name, person, { username, displayName: machine, lifetimes, machine, now: now() })
       const session = await store(username, Number((object['spec'] as { ttl: number }).ttl), object)
       const uid = open(session.name)?.metadata.uid ?? ''
-      await adopt({ username, subject: person.subject, issuer: person.issuer }, { uid, name: session.name })
+      await adopt({ ...person, username }, { uid, name: session.name })
       return session
     },
     isDerivable: keyUid => keyUid !== undefined && derivable(keyUid) !== undefined,
@@ -163,4 +184,4 @@ export function openSessions(options: SessionsOptions): Sessions {
   }
 }
 
-type Person = Pick<SignedIn, 'subject' | 'issuer'> & { readonly username: string }
+type Person = Pick<SignedIn, 'subject' | 'issuer' | 'groups'> & { readonly username: string }
