@@ -1,6 +1,7 @@
 // Groups follow the identity provider: refresh, lost groups, grace, suspension, and keys that depend on a sign-in (D66, D67).
 
 import assert from 'node:assert/strict'
+import { hash, randomBytes } from 'node:crypto'
 import { after, before, beforeEach, suite, test } from 'node:test'
 import { eventually } from '../support/wire.ts'
 import { keys, openPeople, type PeopleStage, secretOf, teams } from './people-stage.ts'
@@ -285,6 +286,34 @@ suite('session keys', () => {
     assert.equal(await revoked(), true)
     const groups = await stage.groupsOf(child.spec.key)
     assert.deepEqual([groups.includes('corp:dev'), groups.includes('corp:ops')], [true, false])
+  })
+
+  test('signing out everywhere ends sessions that devices get at the same moment, too', async () => {
+    const self = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    const random = () => randomBytes(32).toString('base64url')
+    for (const account of ['gus0', 'gus1', 'gus2']) {
+      stage.provider.accounts[account] = { groups: ['dev'] }
+      const browser = stage.browser()
+      await browser.signIn(account)
+      const redeem: (() => Promise<{ readonly status: number; readonly text: string }>)[] = []
+      for (let count = 0; count < 10; count++) {
+        const verifier = random()
+        const challenge = hash('sha256', verifier, 'base64url')
+        const query = new URLSearchParams({ port: '40123', state: random(), challenge, machine: 'device' })
+        const page = await browser.open(`/auth/cli?${query}`)
+        const { headers } = await browser.submit('/auth/cli', { ...page.fields, decision: 'approve' })
+        const code = new URL(String(headers['location'])).searchParams.get('code')
+        redeem.push(() => stage.browser().call('POST', '/auth/cli/token', { body: { code, verifier } }))
+      }
+      const first = redeem.slice(0, 5).map(one => one())
+      const leaving = browser.submit('/auth/logout?everywhere=true', {})
+      const answers = await Promise.all([...first, ...redeem.slice(5).map(one => one())])
+      await leaving
+      for (const { status, text } of answers) {
+        assert.ok([200, 403].includes(status), text)
+        if (status === 200) assert.equal((await stage.ask('POST', self, {}, JSON.parse(text).key)).status, 401)
+      }
+    }
   })
 
   test('groups written by an administrator do not count', async () => {

@@ -73,6 +73,15 @@ export function openSessions(options: SessionsOptions): Sessions {
       .delete(OwnedAccessKey, { namespace: '', name: key.name }, { preconditions: { uid: key.uid } })
       .then(() => {}, ignoreConflict)
 
+  /** Again, because a device may have got a session in the meantime. */
+  async function removeAll(list: () => readonly AccessKey[]): Promise<void> {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const open = list()
+      if (open.length === 0) return
+      for (const key of open) await remove(key)
+    }
+  }
+
   const sessionsOf = (username: string) =>
     [...keyIndex.ofUser(username)].filter(({ idle, deleting }) => idle !== undefined && !deleting)
   const derivable = (keyUid: string) => {
@@ -152,9 +161,13 @@ export function openSessions(options: SessionsOptions): Sessions {
     isDerivable: keyUid => keyUid !== undefined && derivable(keyUid) !== undefined,
     async derive(keyUid, machine) {
       const login = derivable(keyUid)
-      if (!login) throw forbiddenPath('the session that confirmed this sign-in has ended; start again')
+      if (!login) throw ended()
       const session = { username: login.key.user, displayName: machine, lifetimes: login.lifetimes, machine }
-      return store(login.key.user, login.lifetimes.max, derivedKey(login.key, session))
+      const opened = await store(login.key.user, login.lifetimes.max, derivedKey(login.key, session))
+      if (derivable(keyUid)) return opened
+      // Whoever ended it did not see the new one.
+      await resources.delete(OwnedAccessKey, { namespace: '', name: opened.name }).then(() => {}, ignoreConflict)
+      throw ended()
     },
     async end(secret, { isEverywhere }) {
       const key = keyIndex.find(hash('sha256', secret, 'hex'))
@@ -164,7 +177,8 @@ export function openSessions(options: SessionsOptions): Sessions {
       const own = key.idle === undefined ? [] : [key] // a pasted access key stays valid elsewhere
       // A pasted key may have a scope, and its holder is not always the person.
       const endsAll = isEverywhere && key.idle !== undefined && isLive(key)
-      for (const one of endsAll ? sessionsOf(username) : own) await remove(one)
+      if (endsAll) await removeAll(() => sessionsOf(username))
+      else for (const one of own) await remove(one)
       if (!stored || !key.session) return { username }
       return { username, provider: key.session.provider, idToken: providerDataOf(stored).idToken }
     },
@@ -176,12 +190,16 @@ export function openSessions(options: SessionsOptions): Sessions {
       if (sid === undefined && subject === undefined) return 0
       for (const login of ended) {
         // Sessions of other devices came from this one. Access keys stay, and follow the next refresh.
-        for (const child of [...keyIndex.childrenOf(login.uid)]) if (child.idle !== undefined) await remove(child)
         await remove(login)
+        await removeAll(() =>
+          [...keyIndex.childrenOf(login.uid)].filter(({ idle, deleting }) => idle !== undefined && !deleting),
+        )
       }
       return ended.length
     },
   }
 }
+
+const ended = () => forbiddenPath('the session that confirmed this sign-in has ended; start again')
 
 type Person = Pick<SignedIn, 'subject' | 'issuer' | 'groups'> & { readonly username: string }
