@@ -165,7 +165,7 @@ export function openSessions(options: SessionsOptions): Sessions {
       const session = { username: login.key.user, displayName: machine, lifetimes: login.lifetimes, machine }
       const opened = await store(login.key.user, login.lifetimes.max, derivedKey(login.key, session))
       if (derivable(keyUid)) return opened
-      // Whoever ended it did not see the new one.
+      // The sign-out did not see the new one.
       await resources.delete(OwnedAccessKey, { namespace: '', name: opened.name }).then(() => {}, ignoreConflict)
       throw ended()
     },
