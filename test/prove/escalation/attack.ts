@@ -40,7 +40,7 @@ export function attack(stage: Stage): Step | undefined {
     [rate(stage, 'users', { often: 6, seldom: 2 }), removeUser],
     [rate(stage, 'users', { often: 12, seldom: 0 }), changeUser],
     [rate(stage, 'clusters', { often: 18, seldom: 0 }), changeCluster],
-    [7 + rate(stage, 'sessions', { often: 7, seldom: 0 }), rotate],
+    [7 + rate(stage, 'sessions', { often: 10, seldom: 0 }), rotate],
     [9, makeKey],
     [rate(stage, 'brought-keys', { often: 10, seldom: 2 }), bringKey],
     [enabled.has('token-overlap') ? 6 : 1, mint],

@@ -236,7 +236,7 @@ const gifts: { readonly [danger in Family]?: Gift } = {
       const ownKeys = names.accounts.filter(one => attackers.includes(`corp:${one}`))
       const account = chance.pick(ownKeys.length ? ownKeys : names.accounts)
       // A person whose key the attackers have, but not the account, makes another key.
-      if (ownKeys.length === 0 || chance.is(0.3)) prover.accounts.add(account)
+      if (ownKeys.length === 0 || chance.is(0.5)) prover.accounts.add(account)
       for (const one of names.accounts)
         Object.assign(prover.server.provider.accounts[one] ?? {}, { groups: ['dev', 'ops'] })
       const rules = [rule(author, ours, chance.pick(['sharedsecrets', 'projectsecrets', 'teams']))]

@@ -161,7 +161,11 @@ export async function disturbAccess(replicas: readonly LeanOptions[], tape: Tape
     await prepare(way, administrator)
     const run = async () => {
       const roll = diceOf(`${seed}/${way}`)
-      for (let number = 0; !isOver; number++) await takeTurn(way, number, roll, administrator)
+      try {
+        for (let number = 0; !isOver; number++) await takeTurn(way, number, roll, administrator)
+      } catch (error) {
+        violations.push({ rule: 'answer', text: `${way}: ${(error as Error).message}` })
+      }
       administrator.close()
     }
     running.push(run())
