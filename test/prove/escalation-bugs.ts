@@ -79,9 +79,10 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'D64: sign out without ending the session': [
     edit(
       'auth/sessions/sessions.ts',
-      'sessionsOf(username) : own) await remove(one)',
-      'sessionsOf(username) : own) void one',
+      'if (endsAll) await removeAll(() => sessionsOf(username))',
+      'if (endsAll) return',
     ),
+    edit('auth/sessions/sessions.ts', 'else for (const one of own) await remove(one)', ''),
   ],
   'D63: keys of a disabled User work': [
     edit('auth/authn/user-index.ts', 'if (user?.isDisabled) return', 'if (false) return'),
