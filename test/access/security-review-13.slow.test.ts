@@ -232,14 +232,20 @@ describe('security review 13: cost of deliveries', () => {
         for (const at of many(20, one => one))
           await create(teams, { metadata: { name: `${prefixed}-${at}` }, spec: { users: ['ada'] } })
       })
+    /** Of several measurements, because a collection of garbage can fall into one. */
+    const leastCostOf = async (prefixed: string) => {
+      let least = Number.POSITIVE_INFINITY
+      for (const at of many(5, one => one)) least = Math.min(least, await costOf(`${prefixed}-${at}`))
+      return least
+    }
     await costOf('warm')
-    const few = await costOf('few')
+    const few = await leastCostOf('few')
     const absent = many(9, at => ({ key: `k${at}`, operator: 'DoesNotExist' }))
     const matchExpressions = [...absent, { key: 'absent', operator: 'Exists' }]
     const clusterRoles = many(20, at => ({ name: `r${at}`, clusters: { selector: { matchExpressions } } }))
     for (const at of many(10, one => one))
       await create(teams, { metadata: { name: `heavy-${at}` }, spec: { clusterRoles } })
-    const lots = await costOf('lots')
+    const lots = await leastCostOf('lots')
     assert.ok(lots < 4 * few, `twenty teams cost ${few} µs, and ${lots} µs after teams with many selectors`)
   })
 
