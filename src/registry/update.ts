@@ -95,7 +95,8 @@ export async function rewrite(
     const requested = change(old)
     const pinned = requested.isPinned === false ? undefined : requested.object.metadata.resourceVersion
     if (pinned && pinned !== String(entry.revision)) throw conflict(kind, ref.name)
-    const { object: next, companions: more, shown } = await settle(ctx, kind, old, requested, request, options)
+    const settled = await settle(ctx, kind, old, requested, request, options)
+    const { object: next, companions: more, preconditions, shown } = settled
     const seen = request.dryRun ? withStoredSecrets(kind, next, old) : next
     if (request.dryRun) encodeWrite(ctx, kind, next, old) // rejects an object that is too large
     if (isSameApartFromTimes(old, seen))
@@ -106,7 +107,12 @@ export async function rewrite(
       const gone = isGone(next, ctx.now())
       const expect = entry.revision
       const write: Op = gone ? { type: 'delete', key, expect } : { type: 'put', key, value, expect }
-      const revision = await commitChange(ctx, kind, write, { old, next: gone ? undefined : next, more })
+      const revision = await commitChange(ctx, kind, write, {
+        old,
+        next: gone ? undefined : next,
+        more,
+        preconditions,
+      })
       return presentStored(ctx, kind, { object: next, value, revision }, shown)
     } catch (error) {
       throw pinned ? translate(error, kind, ref.name) : error

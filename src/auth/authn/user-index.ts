@@ -27,7 +27,7 @@ export interface UserIndex {
   problemOf(key: KeyOfUser): string | undefined
   /** Whether a key belonged to a User that was deleted. */
   isLeftOver(key: KeyOfUser): boolean
-  /** The last deletion of a User with this username, in milliseconds. */
+  /** Keys of this user from before this time, in milliseconds, belonged to a deleted User; undefined: none was deleted. */
   deletedAt(username: string): number | undefined
   stop(): void
 }

@@ -57,7 +57,7 @@ export type SessionsOptions = {
 const manager = { fieldManager: 'platform' }
 /** One person cannot fill the store with sessions. The oldest one ends. */
 const maxSessions = 50
-/** For a key that others write at the same time. */
+/** For keys that others write or create at the same time. */
 const maxAttempts = 10
 
 export function openSessions(options: SessionsOptions): Sessions {
@@ -73,7 +73,7 @@ export function openSessions(options: SessionsOptions): Sessions {
       .delete(OwnedAccessKey, { namespace: '', name: key.name }, { preconditions: { uid: key.uid } })
       .then(() => {}, ignoreConflict)
 
-  /** Again, because a device may have got a session in the meantime. */
+  /** Repeats, because a device may have got a session in the meantime. */
   async function removeAll(list: () => readonly AccessKey[]): Promise<void> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const open = list()
