@@ -190,10 +190,12 @@ export function openSessions(options: SessionsOptions): Sessions {
       if (sid === undefined && subject === undefined) return 0
       for (const login of ended) {
         // Sessions of other devices came from this one. Access keys stay, and follow the next refresh.
+        const derived = () =>
+          [...keyIndex.childrenOf(login.uid)].filter(({ idle, deleting }) => idle !== undefined && !deleting)
+        // Before the session, without which a repeated logout does not find them. Later ones are possible until it has ended.
+        await removeAll(derived)
         await remove(login)
-        await removeAll(() =>
-          [...keyIndex.childrenOf(login.uid)].filter(({ idle, deleting }) => idle !== undefined && !deleting),
-        )
+        await removeAll(derived)
       }
       return ended.length
     },

@@ -71,9 +71,12 @@ export const backchannelRoute: Route = async (context, exchange, name) => {
   const token = (await readForm(exchange)).get('logout_token') ?? ''
   try {
     const { sid, subject, jti } = await provider.verifyLogoutToken(token)
-    if (!(await context.states.claim('logout', `${name} ${jti}`, { ttl: usedFor, max: maxUsed })))
+    const id = `${name} ${jti}`
+    if (context.states.get('logout', id))
       throw new ProviderError('InvalidResponse', 'the logout token was used already')
     const count = await context.sessions.endAt(name, { sid, subject })
+    // Afterwards, so that the provider can repeat a logout that failed halfway.
+    await context.states.claim('logout', id, { ttl: usedFor, max: maxUsed })
     note(exchange, { provider: name, result: 'LoggedOut', sessions: String(count) })
     return json(200, {})
   } catch (error) {
