@@ -82,16 +82,6 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
     'kill a member',
     deaf,
   ),
-  'a false absence of an object that was deleted': bug(
-    'storage/etcd/unknown-outcome.ts',
-    'if (mayHaveDeleted(rest))',
-    'if (false)',
-    deaf,
-    'kill a member',
-    deaf,
-    'kill a member',
-    deaf,
-  ),
   'two leaders': bug('storage/etcd/txn.ts', '...(fence ? [{', '...(fence && !fence ? [{', late, late),
   'a controller on every replica': bug(
     'storage/etcd/leadership.ts',

@@ -23,10 +23,11 @@ export function slowLink(t: Owner, endpoint: string, bytesPerMs: number): Promis
 /** Forwards the responses of a server after a delay, which is 0 at first. */
 export async function lateLink(t: Owner, endpoint: string) {
   let delayOf = (): number => 0
-  const last = new WeakMap<Socket, Promise<void>>()
+  const last = new Map<Socket, Promise<void>>()
   return {
     endpoint: await openLink(t, endpoint, (chunk, near) => {
       const due = wait(delayOf())
+      if (!last.has(near)) near.on('close', () => last.delete(near))
       // In order, also if the delay has become shorter.
       last.set(
         near,
@@ -36,6 +37,10 @@ export async function lateLink(t: Owner, endpoint: string) {
     /** A function gives the delay for each part of a response. */
     delay: (ms: number | (() => number)) => {
       delayOf = typeof ms === 'number' ? () => ms : ms
+    },
+    /** Breaks all connections. The server has the requests, and delayed responses are lost. */
+    lose() {
+      for (const near of last.keys()) near.destroy()
     },
   }
 }

@@ -26,28 +26,33 @@ export type Replica = {
   setClock(offset: number): void
 }
 
-/** The function gives the milliseconds for each part of a response. */
-export type Delay = (milliseconds: () => number) => void
+/** A proxy between members and a replica. */
+export type Link = {
+  /** The function gives the milliseconds for each part of a response. */
+  delay(milliseconds: () => number): void
+  /** Breaks the connections, and with them the responses that are delayed. */
+  lose(): void
+}
 
 export type Cluster = {
   /** Undefined: this process is not in a network namespace, so nothing can be cut. */
   readonly network: Network | undefined
   readonly etcd: EtcdCluster
   readonly replicas: readonly Replica[]
-  /** Delays what members send to one of the replicas; undefined: it has no proxy for that. */
-  readonly delay: Delay | undefined
+  /** Of one of the replicas; undefined: none has a proxy. */
+  readonly link: Link | undefined
   /** Of the prover itself, whose links are never cut. */
   readonly client: EtcdClient
   close(): Promise<void>
 }
 
-/** `begin`: what each replica loads before the program, for example a seeded bug. `delayed`: the replica with a proxy before each member. */
+/** `begin`: what each replica loads before the program, for example a seeded bug. `linked`: the replica with a proxy before each member. */
 export async function startCluster(options: {
   readonly isInNamespace: boolean
-  readonly delayed?: number | undefined
+  readonly linked?: number | undefined
   readonly begin?: Again | undefined
 }): Promise<Cluster> {
-  const { begin = {}, delayed } = options
+  const { begin = {}, linked } = options
   const network = options.isInNamespace ? await openNetwork(size, size) : undefined
   const etcd = await startEtcd({ members: size, network })
   const client = openEtcdClient({ endpoints: etcd.endpoints })
@@ -60,22 +65,27 @@ export async function startCluster(options: {
   })
   const closes: (() => void)[] = []
   const links = await Promise.all(
-    delayed === undefined
+    linked === undefined
       ? []
-      : etcd.endpointsFor(delayed).map(endpoint => lateLink({ after: close => closes.push(close) }, endpoint)),
+      : etcd.endpointsFor(linked).map(endpoint => lateLink({ after: close => closes.push(close) }, endpoint)),
   )
   const replicas: Replica[] = []
   for (let index = 0; index < size; index++) {
-    const endpoints = index === delayed ? links.map(({ endpoint }) => endpoint) : etcd.endpointsFor(index)
+    const endpoints = index === linked ? links.map(({ endpoint }) => endpoint) : etcd.endpointsFor(index)
     replicas.push(await startReplica(etcd, { index, endpoints, begin, first: replicas[0]?.server }))
   }
   return {
     network,
     etcd,
     replicas,
-    delay: links.length
-      ? milliseconds => {
-          for (const link of links) link.delay(milliseconds)
+    link: links.length
+      ? {
+          delay(milliseconds) {
+            for (const link of links) link.delay(milliseconds)
+          },
+          lose() {
+            for (const link of links) link.lose()
+          },
         }
       : undefined,
     client,

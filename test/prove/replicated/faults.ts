@@ -73,9 +73,19 @@ export const faults = {
   // It gets them in bursts: the watch is behind, and a read that was sent is answered when others have read newer data.
   'delay what members send to a replica': local(async ({ cluster, roll }) => {
     const [least, between] = [20 + roll(40), 50 + roll(250)]
-    cluster.delay?.(() => between - ((performance.now() + least) % between) + least)
+    cluster.link?.delay(() => between - ((performance.now() + least) % between) + least)
     await pause(3000 + roll(5000))
-    cluster.delay?.(() => 0)
+    cluster.link?.delay(() => 0)
+  }),
+  // Nothing else fails, so the replica soon finds out, or does not, what became of the writes without a response.
+  'lose what members send to a replica': local(async ({ cluster, roll }) => {
+    const milliseconds = 50 + roll(150)
+    cluster.link?.delay(() => milliseconds)
+    for (let times = 10; times > 0; times--) {
+      await pause(400 + roll(600))
+      cluster.link?.lose()
+    }
+    cluster.link?.delay(() => 0)
   }),
   'cut one link': onNetwork(async ({ network, roll }) => {
     const [member, replica] = [roll(size), roll(size)]
@@ -128,8 +138,9 @@ export type FaultName = keyof typeof faults
 export const faultNames = Object.keys(faults) as FaultName[]
 export const needsNetwork = (name: FaultName) => (faults[name] as Fault).needsNetwork ?? false
 
-/** The fault that needs a proxy before the members. */
-export const delayFault: FaultName = 'delay what members send to a replica'
+/** The faults that need a proxy before the members. */
+const linkFaults: readonly FaultName[] = ['delay what members send to a replica', 'lose what members send to a replica']
+export const needsLink = (name: FaultName) => linkFaults.includes(name)
 
 export type Faults = {
   /** How often each happened. */

@@ -11,7 +11,7 @@ import { diceOf } from '../seeded-random.ts'
 import { operationsIn, runTraffic } from '../traffic.ts'
 import { disturbAccess } from './access.ts'
 import { size, startCluster } from './cluster.ts'
-import { delayFault, type FaultName, faultNames, needsNetwork, openFaults, shuffled } from './faults.ts'
+import { type FaultName, faultNames, needsLink, needsNetwork, openFaults, shuffled } from './faults.ts'
 import { openBalancer } from './moving-client.ts'
 import { disturbSigningKeys } from './signing-keys.ts'
 
@@ -49,9 +49,9 @@ const stuckMs = 120_000
 
 export async function runReplicated(options: ReplicatedOptions): Promise<ReplicatedReport> {
   const { seed, operations, isInNamespace, begin, keep } = options
-  const isDelayed = options.faults?.includes(delayFault) ?? true
-  const delayed = isDelayed ? diceOf(`${seed}/delayed`)(size) : undefined
-  const cluster = await startCluster({ isInNamespace, begin, delayed })
+  const isLinked = options.faults?.some(needsLink) ?? true
+  const linked = isLinked ? diceOf(`${seed}/link`)(size) : undefined
+  const cluster = await startCluster({ isInNamespace, begin, linked })
   const started = performance.now()
   try {
     const replicas = cluster.replicas.map(({ server }) => ({ url: server.http, key: server.adminKey }))
