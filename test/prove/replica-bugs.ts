@@ -13,6 +13,7 @@ const bug = (file: string, from: string, to: string, ...faults: readonly FaultNa
 
 const deaf: FaultName = 'drop what members send to a replica'
 const bursts: FaultName = 'delay what members send to a replica'
+const lossy: FaultName = 'lose what members send to a replica'
 const late: FaultName = 'delay the requests of the leader'
 
 export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
@@ -81,6 +82,12 @@ export const replicaBugs: { readonly [name: string]: ReplicaBug } = {
     deaf,
     'kill a member',
     deaf,
+  ),
+  'a false absence of an object that was deleted': bug(
+    'storage/etcd/unknown-outcome.ts',
+    'if (mayHaveDeleted(rest))',
+    'if (false)',
+    lossy,
   ),
   'two leaders': bug('storage/etcd/txn.ts', '...(fence ? [{', '...(fence && !fence ? [{', late, late),
   'a controller on every replica': bug(

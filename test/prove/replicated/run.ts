@@ -12,6 +12,7 @@ import { operationsIn, runTraffic } from '../traffic.ts'
 import { disturbAccess } from './access.ts'
 import { size, startCluster } from './cluster.ts'
 import { type FaultName, faultNames, needsLink, needsNetwork, openFaults, shuffled } from './faults.ts'
+import { disturbLoneDeletes } from './lone-deletes.ts'
 import { openBalancer } from './moving-client.ts'
 import { disturbSigningKeys } from './signing-keys.ts'
 
@@ -37,6 +38,8 @@ export type ReplicatedReport = {
   readonly reads: number
   /** How often controllers created a key. */
   readonly created: number
+  /** Of objects that nobody else writes. */
+  readonly deletes: number
   readonly faults: { readonly [name: string]: number }
   readonly seconds: number
   readonly violations: readonly Violation[]
@@ -57,7 +60,7 @@ export async function runReplicated(options: ReplicatedOptions): Promise<Replica
     const replicas = cluster.replicas.map(({ server }) => ({ url: server.http, key: server.adminKey }))
     const balancer = openBalancer(replicas, diceOf(`${seed}/balancer`))
     const violations: Violation[] = []
-    let [reads, created] = [0, 0]
+    let [reads, created, deletes] = [0, 0, 0]
     let counts: ReadonlyMap<string, number> = new Map()
     const recording = await runTraffic(balancer.connect, {
       operations: 0,
@@ -67,6 +70,7 @@ export async function runReplicated(options: ReplicatedOptions): Promise<Replica
       async meanwhile(tape) {
         const access = await disturbAccess(replicas, tape, seed)
         const signingKeys = disturbSigningKeys(cluster, diceOf(`${seed}/signing keys`))
+        const loneDeletes = disturbLoneDeletes(openBalancer(replicas, diceOf(`${seed}/lone deletes`)).connect)
         const roll = diceOf(`${seed}/faults`)
         const faults = openFaults({ cluster, tape, roll })
         counts = faults.counts
@@ -83,23 +87,25 @@ export async function runReplicated(options: ReplicatedOptions): Promise<Replica
           await reach(() => balancer.answered, operations)
         } finally {
           isOver = true
-          await Promise.all([small, access.stop(), signingKeys.stop()])
+          await Promise.all([small, access.stop(), signingKeys.stop(), loneDeletes.stop()])
         }
         reads = access.reads
         created = signingKeys.created
-        violations.push(...access.violations, ...signingKeys.violations)
+        deletes = loneDeletes.answered
+        violations.push(...access.violations, ...signingKeys.violations, ...loneDeletes.violations)
       },
     })
     if (keep !== undefined) writeFileSync(join(keep, 'recording'), serialize(recording))
     violations.push(...checkConsistency(recording), ...strangeCodes(recording))
     for (const { server } of cluster.replicas) violations.push(...strangeOutput(server.said()))
     return {
-      requests: operationsIn(recording) + reads,
+      requests: operationsIn(recording) + reads + deletes,
       codes: codesIn(recording),
       events: recording.sessions.reduce((sum, session) => sum + session.told.length, 0),
       watches: recording.sessions.length,
       reads,
       created,
+      deletes,
       faults: Object.fromEntries(counts),
       seconds: (performance.now() - started) / 1000,
       violations,
