@@ -79,7 +79,7 @@ export const escalationBugs: { readonly [name: string]: readonly Edit[] } = {
   'D64: sign out without ending the session': [
     edit(
       'auth/sessions/sessions.ts',
-      'if (endsAll) await removeAll(() => sessionsOf(username))',
+      'if (endsAll) await removeWith(key, () => sessionsOf(username))',
       'if (endsAll) return',
     ),
     edit('auth/sessions/sessions.ts', 'else for (const one of own) await remove(one)', ''),

@@ -296,7 +296,7 @@ suite('session keys', () => {
       const browser = stage.browser()
       await browser.signIn(account)
       const redeem: (() => Promise<{ readonly status: number; readonly text: string }>)[] = []
-      for (let count = 0; count < 10; count++) {
+      for (let count = 0; count < 11; count++) {
         const verifier = random()
         const challenge = hash('sha256', verifier, 'base64url')
         const query = new URLSearchParams({ port: '40123', state: random(), challenge, machine: 'device' })
@@ -305,6 +305,7 @@ suite('session keys', () => {
         const code = new URL(String(headers['location'])).searchParams.get('code')
         redeem.push(() => stage.browser().call('POST', '/auth/cli/token', { body: { code, verifier } }))
       }
+      assert.equal((await redeem.pop()?.())?.status, 200)
       const first = redeem.slice(0, 5).map(one => one())
       const leaving = browser.submit('/auth/logout?everywhere=true', {})
       const answers = await Promise.all([...first, ...redeem.slice(5).map(one => one())])

@@ -1,7 +1,7 @@
 // Opens and ends the sessions of signed-in people. A session is an access key of type Login (D64).
 
 import { hash } from 'node:crypto'
-import { forbiddenPath, ignoreConflict } from '../../api/errors.ts'
+import { forbiddenPath, ignoreConflict, unavailable } from '../../api/errors.ts'
 import type { JsonObject, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { loginAnnotation, suspendedAnnotation } from '../../kinds/login-session.ts'
@@ -62,8 +62,12 @@ const maxAttempts = 10
 
 export function openSessions(options: SessionsOptions): Sessions {
   const { keyIndex, providerNamed, signIn, resources, open, isLive, now } = options
-  const store = async (username: string, ttl: number, object: JsonObject): Promise<OpenedSession> => {
-    await endOldest(username)
+  /** `kept`: uids of sessions that must not end for the new one. */
+  const store = async (
+    username: string,
+    { ttl, object, kept = [] }: { ttl: number; object: JsonObject; kept?: readonly string[] },
+  ): Promise<OpenedSession> => {
+    await endOldest(sessionsOf(username), kept)
     const { object: created } = await resources.create(OwnedAccessKey, '', object, manager)
     const secret = String(created.spec?.['key'])
     return { secret, name: created.metadata.name ?? '', username, expires: now() + ttl * 1000 }
@@ -73,13 +77,19 @@ export function openSessions(options: SessionsOptions): Sessions {
       .delete(OwnedAccessKey, { namespace: '', name: key.name }, { preconditions: { uid: key.uid } })
       .then(() => {}, ignoreConflict)
 
-  /** Repeats, because a device may have got a session in the meantime. */
-  async function removeAll(list: () => readonly AccessKey[]): Promise<void> {
+  /**
+   * Ends a session after all that came from it, because without it a repeated sign-out does not find them. Devices can get sessions
+   * until it has ended.
+   */
+  async function removeWith(key: AccessKey, list: () => readonly AccessKey[]): Promise<void> {
+    for (const other of list()) if (other.uid !== key.uid) await remove(other)
+    await remove(key)
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const open = list()
-      if (open.length === 0) return
-      for (const key of open) await remove(key)
+      const left = list()
+      if (left.length === 0) return
+      for (const late of left) await remove(late)
     }
+    if (list().length) throw unavailable('not all sessions have ended, because devices keep signing in; try again')
   }
 
   const sessionsOf = (username: string) =>
@@ -91,14 +101,15 @@ export function openSessions(options: SessionsOptions): Sessions {
     const lifetimes = login?.session && providerNamed(login.session.provider)?.config.lifetimes
     // Another device gets no more time than the sign-in has left (D64).
     const max = login && lifetimes ? Math.floor((login.created - now()) / 1000) + lifetimes.max : 0
-    if (!login?.user || !lifetimes || max <= 0) return undefined
+    // An ended sign-in is kept for access keys. Otherwise devices could sign in faster than a sign-out ends them.
+    if (!login?.user || login.deleting || !lifetimes || max <= 0) return undefined
     return { key: { uid: login.uid, name: login.name, user: login.user }, lifetimes: { ...lifetimes, max } }
   }
 
-  async function endOldest(username: string): Promise<void> {
-    const open = sessionsOf(username)
-    if (open.length < maxSessions) return
-    const [oldest] = open.sort((one, other) => one.created - other.created)
+  async function endOldest(sessions: readonly AccessKey[], kept: readonly string[]): Promise<void> {
+    if (sessions.length < maxSessions) return
+    const others = sessions.filter(({ uid }) => !kept.includes(uid))
+    const [oldest] = others.sort((one, other) => one.created - other.created)
     if (oldest) await remove(oldest)
   }
 
@@ -153,7 +164,7 @@ export function openSessions(options: SessionsOptions): Sessions {
       const { name, lifetimes } = provider.config
       const { username } = await signIn(provider, person)
       const object = signedInKey(name, person, { username, displayName: machine, lifetimes, machine, now: now() })
-      const session = await store(username, Number((object['spec'] as { ttl: number }).ttl), object)
+      const session = await store(username, { ttl: Number((object['spec'] as { ttl: number }).ttl), object })
       const uid = open(session.name)?.metadata.uid ?? ''
       await adopt({ ...person, username }, { uid, name: session.name })
       return session
@@ -161,13 +172,14 @@ export function openSessions(options: SessionsOptions): Sessions {
     isDerivable: keyUid => keyUid !== undefined && derivable(keyUid) !== undefined,
     async derive(keyUid, machine) {
       const login = derivable(keyUid)
-      if (!login) throw ended()
+      if (!login) throw sessionEnded()
       const session = { username: login.key.user, displayName: machine, lifetimes: login.lifetimes, machine }
-      const opened = await store(login.key.user, login.lifetimes.max, derivedKey(login.key, session))
+      const object = derivedKey(login.key, session)
+      const opened = await store(login.key.user, { ttl: login.lifetimes.max, object, kept: [keyUid, login.key.uid] })
       if (derivable(keyUid)) return opened
       // The sign-out did not see the new one.
       await resources.delete(OwnedAccessKey, { namespace: '', name: opened.name }).then(() => {}, ignoreConflict)
-      throw ended()
+      throw sessionEnded()
     },
     async end(secret, { isEverywhere }) {
       const key = keyIndex.find(hash('sha256', secret, 'hex'))
@@ -177,7 +189,7 @@ export function openSessions(options: SessionsOptions): Sessions {
       const own = key.idle === undefined ? [] : [key] // a pasted access key stays valid elsewhere
       // A pasted key may have a scope, and its holder is not always the person.
       const endsAll = isEverywhere && key.idle !== undefined && isLive(key)
-      if (endsAll) await removeAll(() => sessionsOf(username))
+      if (endsAll) await removeWith(key, () => sessionsOf(username))
       else for (const one of own) await remove(one)
       if (!stored || !key.session) return { username }
       return { username, provider: key.session.provider, idToken: providerDataOf(stored).idToken }
@@ -192,16 +204,13 @@ export function openSessions(options: SessionsOptions): Sessions {
         // Sessions of other devices came from this one. Access keys stay, and follow the next refresh.
         const derived = () =>
           [...keyIndex.childrenOf(login.uid)].filter(({ idle, deleting }) => idle !== undefined && !deleting)
-        // Before the session, without which a repeated logout does not find them. Later ones are possible until it has ended.
-        await removeAll(derived)
-        await remove(login)
-        await removeAll(derived)
+        await removeWith(login, derived)
       }
       return ended.length
     },
   }
 }
 
-const ended = () => forbiddenPath('the session that confirmed this sign-in has ended; start again')
+const sessionEnded = () => forbiddenPath('the session that confirmed this sign-in has ended; start again')
 
 type Person = Pick<SignedIn, 'subject' | 'issuer' | 'groups'> & { readonly username: string }
