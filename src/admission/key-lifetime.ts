@@ -6,7 +6,6 @@ import { shortDuration } from '../api/duration.ts'
 import { forbidden, invalid, invalidValue } from '../api/errors.ts'
 import type { Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { creationTime, type DeletedUserDependencies } from './deleted-user.ts'
 import { digest } from './digest.ts'
 
 type Spec = {
@@ -39,7 +38,8 @@ export const isLifetimeChanged = (next: Key, old: Key): boolean =>
   (next.spec?.ttl || 0) !== (old.spec?.ttl || 0) ||
   (next.spec?.ttlAfterLastActivity ?? false) !== (old.spec?.ttlAfterLastActivity ?? false)
 
-export type LifetimeDependencies = Pick<DeletedUserDependencies, 'now' | 'userDeletedAt'> & {
+export type LifetimeDependencies = {
+  readonly now: () => number
   /** The maximum lifetime of an access key in seconds; undefined: no limit (D18). */
   readonly maxKeyTTL: number | undefined
   /** Whether one scope is at most as wide as another (D25). */
@@ -69,8 +69,7 @@ export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrit
       `${why}: a key must not outlive the credential that creates or strengthens it, which expires at ${new Date(ownEnd).toISOString()}`,
     )
   if (ttlAfterLastActivity) throw refuse('spec.ttlAfterLastActivity: its expiry would move with every use')
-  const created = old ? now() : creationTime(dependencies, next.spec?.user ?? '')
-  const start = isIssued ? created : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
+  const start = isIssued ? now() : Date.parse(old?.status?.rotatedAt ?? old?.metadata.creationTimestamp ?? '')
   // Stored times have whole seconds.
   const from = Math.floor(start / 1000)
   if (ttl && from + ttl <= ownEnd / 1000) return

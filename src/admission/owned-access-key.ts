@@ -9,7 +9,7 @@ import { isMistyped, makeKey } from '../kinds/key-format.ts'
 import { OwnedAccessKey } from '../kinds/owned-access-key.ts'
 import { revokedByKey } from '../kinds/revocation-triggers.ts'
 import { type BroughtKeyDependencies, claimDigest } from './brought-keys.ts'
-import { afterDeletion, type DeletedUserDependencies, unlessDeleted } from './deleted-user.ts'
+import { type DeletedUserDependencies, unlessDeleted } from './deleted-user.ts'
 import { digest } from './digest.ts'
 import { type RotationDependencies, rotateKey } from './key-rotation.ts'
 import { type ProjectDependencies, unknownProjects } from './unknown-projects.ts'
@@ -25,7 +25,7 @@ type Dependencies = RotationDependencies &
   }
 
 export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<Key> => {
-  const { now, random, isNoWider } = dependencies
+  const { now, random, isNoWider, deletionsOf } = dependencies
   return {
     admit: async (next, old, { caller, dryRun, warn }) => {
       const { key: given, ...rest } = next.spec ?? {}
@@ -47,18 +47,19 @@ export const ownedAccessKeyAdmission = (dependencies: Dependencies): Admission<K
       const companions = isClaim ? [claimDigest(dependencies, caller, object)] : []
       if (old) return { object, companions }
       const { user } = rest
-      const admitted = user
-        ? {
-            object: afterDeletion(dependencies, object, user),
-            companions,
-            preconditions: unlessDeleted(dependencies, user),
-          }
-        : { object, companions }
+      const deletions = user ? deletionsOf(user) : 0
+      const created = deletions ? { ...object, status: { ...object.status, userDeletions: deletions } } : object
+      const preconditions = user ? unlessDeleted(dependencies, user, deletions) : undefined
       if (!given)
         warn(
           "the key is in spec.key of this response and is not shown again; print it with kubectl create -o jsonpath='{.spec.key}'",
         )
-      return { ...admitted, shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }) }
+      return {
+        object: created,
+        companions,
+        preconditions,
+        shown: (stored: Resource) => ({ ...stored, spec: { ...stored.spec, key } }),
+      }
     },
     companions: (old, next) => (old ? revokedByKey(old, next, { now, digest, isNoWider }) : []),
     subresources: { rotate: rotateKey(dependencies) },

@@ -2,7 +2,7 @@
 
 import type { Companion } from '../api/admission.ts'
 import { conflict, duplicateValue, invalid } from '../api/errors.ts'
-import type { JsonObject, Resource } from '../api/object.ts'
+import { type JsonObject, type Resource, timestamp } from '../api/object.ts'
 import { ownerRevocation } from '../kinds/merged-revocation.ts'
 import { User, type UserIdentity, type UserObject } from '../kinds/user.ts'
 import {
@@ -13,7 +13,6 @@ import {
   type UsernameSpec,
   usernameRef,
 } from '../kinds/username-record.ts'
-import { deletionTime } from './deleted-user.ts'
 import { digest } from './digest.ts'
 
 export type RecordDependencies = {
@@ -22,8 +21,6 @@ export type RecordDependencies = {
   readonly usernameRecord: (username: string) => UsernameSpec | undefined
   /** The username that an identity signs in as. */
   readonly usernameOf: (identity: UserIdentity) => string | undefined
-  /** The access keys of a user, with their creation time in milliseconds. */
-  readonly keysOfUser: (username: string) => Iterable<{ readonly uid: string; readonly since: number }>
 }
 
 type Change = { readonly old: UserObject | undefined; readonly next: UserObject | undefined }
@@ -62,11 +59,11 @@ const isActive = (user: UserObject | undefined) => user !== undefined && !user.s
 export const usernameTaken = (user: UserObject) =>
   invalid(User, user.metadata.name ?? '', [duplicateValue('spec.username', user.spec?.username)])
 
-function usernameCompanion(dependencies: RecordDependencies, username: string, { old, next }: Change): Companion {
+function usernameCompanion({ now }: RecordDependencies, username: string, { old, next }: Change): Companion {
   const { name } = usernameRef(username, digest)
   const isDeleted = !next || (isTerminating(next) && !isTerminating(old))
   const write = (stored?: Resource): JsonObject => {
-    const { user, identities = [], ...before } = (stored?.spec ?? {}) as UsernameSpec
+    const { user, identities = [], deletedKeys, ...before } = (stored?.spec ?? {}) as UsernameSpec
     // Another User got the name after the checks of this write.
     if (next && user?.uid !== undefined && user.uid !== next.metadata.uid) throw usernameTaken(next)
     const more = identitiesOf(next).filter(one => !identities.some(other => isSameIdentity(one, other)))
@@ -74,21 +71,15 @@ function usernameCompanion(dependencies: RecordDependencies, username: string, {
       metadata: { name, ...(stored ? { uid: stored.metadata.uid ?? '' } : {}) },
       spec: {
         ...before,
+        ...(deletedKeys && !isDeleted ? { deletedKeys } : {}),
         username,
         ...(next ? { user: { name: next.metadata.name, uid: next.metadata.uid } } : {}),
         identities: [...identities, ...more],
-        ...(isDeleted ? endedKeys(dependencies, username) : {}),
+        ...(isDeleted ? { deletions: (before.deletions ?? 0) + 1, deletedAt: timestamp(now()) } : {}),
       } as JsonObject,
     }
   }
   return { kind: UsernameRecord, object: write(), merge: write }
-}
-
-/** A clock that is ahead may have given a key a later time. */
-function endedKeys({ now, keysOfUser }: RecordDependencies, username: string): JsonObject {
-  const deletedAt = deletionTime(now())
-  const later = [...keysOfUser(username)].filter(({ since }) => !(since < Date.parse(deletedAt)))
-  return { deletedAt, deletedKeys: later.map(({ uid }) => uid) }
 }
 
 function identityCompanion(username: string, identity: UserIdentity, next: UserObject | undefined): Companion {

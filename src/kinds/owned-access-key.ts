@@ -92,6 +92,9 @@ const status = struct('Observed state of the access key.', {
     }),
     'x-internal': true,
   },
+  userDeletions: integer('How many Users with the name of its user were deleted before its creation.', {
+    'x-internal': true,
+  }),
 })
 
 type Key = Resource<Static<typeof spec>, Static<typeof status>>
@@ -114,7 +117,7 @@ export const OwnedAccessKey: KindOf<Key> = defineKind({
   spec,
   status,
   writeOnly: ['spec.key'],
-  hidden: ['status.digest', 'status.previous', ...secrets],
+  hidden: ['status.digest', 'status.previous', 'status.userDeletions', ...secrets],
   sealed: secrets,
   join: joinActivity,
   selectable: { 'spec.user': '', 'spec.team': '', 'spec.disabled': 'false' },

@@ -3,7 +3,7 @@
 
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Ref, Resource } from '../api/object.ts'
-import { list, type Static, struct, text, time } from '../api/schema.ts'
+import { integer, list, type Static, struct, text, time } from '../api/schema.ts'
 
 const identity = struct('An account at an identity provider.', {
   provider: text('Name of the provider.'),
@@ -19,10 +19,12 @@ const username = struct('The username.', {
     uid: text('uid of the User.'),
   }),
   identities: list(identity, 'The identities that own the username, also after the deletion of the User.'),
-  deletedAt: time(
-    'A few seconds after the last deletion of a User with this name. Access keys from before it are invalid.',
+  deletions: integer('How many Users with this name were deleted. Access keys with a lower number are invalid.'),
+  deletedAt: time('Last deletion of a User with this name.'),
+  deletedKeys: list(
+    text(''),
+    'Only if an earlier version deleted the last User: uids of invalid access keys. Those from before deletedAt are invalid, too.',
   ),
-  deletedKeys: list(text(''), 'uids of such keys whose creation time is not before deletedAt.'),
 })
 
 export type UsernameSpec = Static<typeof username>

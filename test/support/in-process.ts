@@ -148,10 +148,9 @@ export async function buildApiServer(
     usernameRecord: username =>
       registry.peek(UsernameRecord, usernameRef(username, digest))?.spec as UsernameSpec | undefined,
     usernameOf: () => undefined,
-    keysOfUser: () => [],
-    userDeletedAt: username => {
-      const { deletedAt } = (registry.peek(UsernameRecord, usernameRef(username, digest))?.spec ?? {}) as UsernameSpec
-      return deletedAt === undefined ? undefined : Date.parse(deletedAt)
+    deletionsOf: username => {
+      const { deletions } = (registry.peek(UsernameRecord, usernameRef(username, digest))?.spec ?? {}) as UsernameSpec
+      return deletions ?? 0
     },
     issuerOf: () => undefined,
     secretUid: () => undefined,

@@ -35,6 +35,8 @@ export type AccessKey = {
   readonly created: number
   /** Creation of the object, which a rotation does not change. */
   readonly since: number
+  /** How many Users with the name of its user were deleted before the creation. */
+  readonly userDeletions: number
   /** Set if a provider vouched for this key. */
   readonly session: LoginSession | undefined
   /** The uid of the key that a provider vouched for, if a caller created this key with it (D66). */
@@ -204,7 +206,12 @@ function read(object: Resource): AccessKey {
     ttl?: number
     ttlAfterLastActivity?: boolean
   }
-  const kept = status as { digest?: string; rotatedAt?: string; previous?: { digest: string; until: string } }
+  const kept = status as {
+    digest?: string
+    rotatedAt?: string
+    previous?: { digest: string; until: string }
+    userDeletions?: number
+  }
   return {
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
@@ -223,6 +230,7 @@ function read(object: Resource): AccessKey {
     slides: ttlAfterLastActivity === true,
     created: Date.parse(kept.rotatedAt ?? metadata.creationTimestamp ?? ''),
     since: Date.parse(metadata.creationTimestamp ?? ''),
+    userDeletions: kept.userDeletions ?? 0,
     session: record && loginSessionOf(object),
     login: metadata.annotations?.[loginAnnotation],
     idle: record && record.idle * 1000,

@@ -27,12 +27,12 @@ export interface UserIndex {
   problemOf(key: KeyOfUser): string | undefined
   /** Whether a key belonged to a User that was deleted. */
   isLeftOver(key: KeyOfUser): boolean
-  /** Keys of this user from before this time, in milliseconds, belonged to a deleted User; undefined: none was deleted. */
-  deletedAt(username: string): number | undefined
+  /** How many Users with this name were deleted. */
+  deletionsOf(username: string): number
   stop(): void
 }
 
-type KeyOfUser = Pick<AccessKey, 'uid' | 'user' | 'since' | 'session' | 'login'>
+type KeyOfUser = Pick<AccessKey, 'uid' | 'user' | 'userDeletions' | 'since' | 'session' | 'login'>
 
 export type UserIndexOptions = {
   readonly resources: Resources
@@ -76,20 +76,22 @@ export function openUserIndex({ resources, requireUsers, changed, unused, failed
     changed: (_, now, before) => {
       const username = now?.username ?? before?.username ?? ''
       if (now?.deletedAt === undefined) deleted.delete(username)
-      else deleted.set(username, { at: Date.parse(now.deletedAt), keys: new Set(now.deletedKeys) })
-      if (now?.deletedAt !== before?.deletedAt) affects(username)
+      else deleted.set(username, deletionOf(now))
+      if (now?.deletedAt !== before?.deletedAt || now?.deletions !== before?.deletions) affects(username)
     },
   })
-  const isLeftOver: UserIndex['isLeftOver'] = ({ uid, user, since }) => {
+  const isLeftOver: UserIndex['isLeftOver'] = ({ uid, user, userDeletions, since }) => {
     const deletion = user === undefined ? undefined : deleted.get(user)
-    return deletion !== undefined && (since < deletion.at || deletion.keys.has(uid))
+    if (!deletion) return false
+    const { count, byTime } = deletion
+    return userDeletions < count || (byTime !== undefined && (since < byTime.at || byTime.keys.has(uid)))
   }
   return {
     ready: Promise.all([following.ready, records.ready]).then(() => {}),
     get: username => users.get(username),
     isDisabled: username => users.get(username)?.isDisabled === true,
     isLeftOver,
-    deletedAt: username => deleted.get(username)?.at,
+    deletionsOf: username => deleted.get(username)?.count ?? 0,
     problemOf(key) {
       if (!key.user) return undefined
       const user = users.get(key.user)
@@ -108,7 +110,15 @@ export function openUserIndex({ resources, requireUsers, changed, unused, failed
   }
 }
 
-type Deletion = { readonly at: number; readonly keys: ReadonlySet<string> }
+type Deletion = {
+  readonly count: number
+  /** Set if an earlier version deleted the last User: it did not count, and compared times. */
+  readonly byTime: { readonly at: number; readonly keys: ReadonlySet<string> } | undefined
+}
+
+function deletionOf({ deletions = 0, deletedAt = '', deletedKeys }: UsernameSpec): Deletion {
+  return { count: deletions, byTime: deletedKeys && { at: Date.parse(deletedAt), keys: new Set(deletedKeys) } }
+}
 
 function read(object: UserObject): UserRecord {
   const { metadata, spec = {}, status = {} } = object
