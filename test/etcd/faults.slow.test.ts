@@ -24,7 +24,16 @@ let count = 0
 const create = (server: Server) =>
   server.request('POST', teams, { body: { metadata: { name: `team-${++count}` } } }).catch(() => undefined)
 const isReady = async (server: Server) => (await fetch(`${server.http}/readyz`)).ok
-const writes = (server: Server) => eventually('a write succeeds', async () => (await create(server))?.status === 201)
+/** Returns the resourceVersion of the write that succeeded. */
+async function writes(server: Server): Promise<number> {
+  let version: string | undefined
+  await eventually('a write succeeds', async () => {
+    const { status, body } = (await create(server)) ?? {}
+    if (status === 201) version = body.metadata.resourceVersion
+    return status === 201
+  })
+  return Number(version)
+}
 
 type Item = { readonly metadata: { readonly resourceVersion: string } }
 const upTo = (items: readonly Item[], version: string) =>
@@ -47,9 +56,10 @@ describe('members of etcd', () => {
       }
       await member.start()
     }
+    let written = 0
     for (const member of etcd.members) {
       process.kill(member.pid(), 'SIGSTOP')
-      for (const server of servers) await writes(server)
+      for (const server of servers) written = await writes(server)
       process.kill(member.pid(), 'SIGCONT')
     }
     const [one, two] = servers as [Server, Server]
@@ -57,6 +67,7 @@ describe('members of etcd', () => {
     const later = (await two.request('GET', teams)).body
     // A write that got 504 may apply between the two reads.
     const { resourceVersion } = earlier.metadata
+    assert.ok(Number(resourceVersion) >= written, `read ${resourceVersion} after the write of ${written}`)
     assert.deepEqual(earlier.items, upTo(later.items, resourceVersion))
     assert.ok(earlier.items.length >= 2 * 2 * etcd.members.length, 'every write that succeeded is there')
   })

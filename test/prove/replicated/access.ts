@@ -84,19 +84,22 @@ export async function disturbAccess(replicas: readonly LeanOptions[], tape: Tape
       read(reader.connect(8000), `${secrets}?limit=50`, turn, roll, end.signal, name),
       ...replicas.map(() => watch(reader.connect(8000), user, end.signal)),
     ]
-    await pause(50 + roll(roll(2) ? 300 : 1200))
-    turn.revoking = tape.tick()
-    if (way === 'entry') await patch(secret, { spec: { access: null } })
-    else if (way === 'binding') await patch(binding, { subjects: [] })
-    else if (way === 'group') await patch(`${keys}/${key.metadata.name}`, { spec: { groups: [] } })
-    else await insist('DELETE', `${keys}/${key.metadata.name}`)
-    turn.revoked = tape.tick()
-    if (way === 'key') deleted.push({ key: key.spec.key, path: secret, revoked: turn.revoked })
-    await patch(secret, { spec: { description: `${hidden}${number}` } })
-    // Sometimes until reads of any version must be rejected, too.
-    await pause(roll(10) ? 50 + roll(roll(2) ? 300 : 1200) : 6500)
-    end.abort()
-    await Promise.all(readers)
+    try {
+      await pause(50 + roll(roll(2) ? 300 : 1200))
+      turn.revoking = tape.tick()
+      if (way === 'entry') await patch(secret, { spec: { access: null } })
+      else if (way === 'binding') await patch(binding, { subjects: [] })
+      else if (way === 'group') await patch(`${keys}/${key.metadata.name}`, { spec: { groups: [] } })
+      else await insist('DELETE', `${keys}/${key.metadata.name}`)
+      turn.revoked = tape.tick()
+      if (way === 'key') deleted.push({ key: key.spec.key, path: secret, revoked: turn.revoked })
+      await patch(secret, { spec: { description: `${hidden}${number}` } })
+      // Sometimes until reads of any version must be rejected, too.
+      await pause(roll(10) ? 50 + roll(roll(2) ? 300 : 1200) : 6500)
+    } finally {
+      end.abort()
+      await Promise.all(readers)
+    }
     if (way !== 'key') await insist('DELETE', `${keys}/${key.metadata.name}`)
     reads += turn.reads.length
     for (const one of turn.reads) {

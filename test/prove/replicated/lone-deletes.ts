@@ -11,6 +11,7 @@ const clients = 8
 const restMs = 20
 /** 504: the outcome is unknown. */
 const expected = new Set([200, 503, 504])
+const none: Violation = { rule: 'answer', text: 'no delete of an object that nobody else writes was answered' }
 
 export type LoneDeletes = {
   readonly violations: readonly Violation[]
@@ -53,6 +54,7 @@ export function disturbLoneDeletes(connect: Connect): LoneDeletes {
     async stop() {
       isOver = true
       await running
+      if (answered === 0) violations.push(none)
     },
   }
 }
