@@ -52,7 +52,7 @@ export type LifetimeDependencies = {
 
 /** Limits every write that strengthens a key, because its holder would keep the added permissions. */
 export function checkLifetime(dependencies: LifetimeDependencies, write: KeyWrite, isStronger: boolean): void {
-  checkSetting(dependencies, write)
+  if (isStronger || (write.old && isLifetimeChanged(write.next, write.old))) checkSetting(dependencies, write)
   refuseRevival(dependencies, write)
   const { now, isNoWider, newKeysEnd } = dependencies
   const { next, old, request, isIssued, administers } = write

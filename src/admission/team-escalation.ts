@@ -28,15 +28,16 @@ const maxCombinations = 200_000
 /** For a write of the team, or of a key of the team. */
 export async function checkTeamPower(dependencies: TeamDependencies, check: GatedWrite, team: string): Promise<void> {
   const { compareRules, isNoWider, boundTo, sharedWith } = dependencies
-  const { kind, request } = check
+  const { kind, old, request } = check
   const { caller } = request
   const group = teamGroup(team)
   for (const { rules, namespace, role } of boundTo(group))
     await refuseMissing(dependencies, check, { rules, namespace, source: roleTarget(role) })
   checkTeamClusterRoles(dependencies, check, team)
   // Members and administrators need no scan. A key of the team also has the username of the team, which members do not
-  // have (D16).
-  const isMember = kind.kind === 'Team' && caller.groups.includes(group) && isNoWider(undefined, caller.scope)
+  // have (D16). A group that is impersonated before its team exists gives nothing.
+  const isMember =
+    kind.kind === 'Team' && old !== undefined && caller.groups.includes(group) && isNoWider(undefined, caller.scope)
   if (isMember || (await compareRules(caller, [everything], '')).hasAll) return
   await checkShared(dependencies, check, { who: `team "${team}"`, shared: await sharedWith(team) })
 }

@@ -100,6 +100,7 @@ export async function openEmbeddedGateway(options: EmbeddedGatewayOptions): Prom
   await Promise.all([revocations.ready, routes.ready])
   const gateway = openGateway({
     setup: withRoutes(setup.current, routes),
+    clusterUid: routes.uidOf,
     credentials,
     revocations,
     staleFeedReason: outdated,

@@ -29,6 +29,8 @@ export type ClusterRoutes = {
   readonly ready: Promise<void>
   /** Throws 404 or 503 if the cluster exists, but cannot be reached this way. */
   readonly find: Setup['find']
+  /** The uid of the Cluster with this name. */
+  uidOf(cluster: string): string | undefined
   /** Forgets all tokens. Call it after a revocation, which may concern them. */
   forgetTokens(): void
   stop(): void
@@ -44,7 +46,10 @@ const maxTokens = 10_000
 type Route = { readonly found: Found } | { readonly problem: () => ApiError }
 
 export function openClusterRoutes({ resources, failed, ...options }: ClusterRoutesOptions): ClusterRoutes {
-  const routes = new Map<string, { readonly stamp: string; readonly route: Route; close(): void }>()
+  const routes = new Map<
+    string,
+    { readonly uid: string; readonly stamp: string; readonly route: Route; close(): void }
+  >()
   const tokens = openTokens(options)
   const informer: Informer<ClusterObject> = startInformer({
     resources,
@@ -55,7 +60,8 @@ export function openClusterRoutes({ resources, failed, ...options }: ClusterRout
       const stamp = JSON.stringify(cluster && [cluster.metadata.uid, endpointOf(cluster)])
       if (before && before.stamp === stamp) return
       before?.close()
-      if (cluster) routes.set(name, { stamp, ...openRoute(cluster, options, tokens.identify) })
+      const uid = cluster?.metadata.uid ?? ''
+      if (cluster) routes.set(name, { uid, stamp, ...openRoute(cluster, options, tokens.identify) })
       else routes.delete(name)
     },
     failed,
@@ -67,6 +73,7 @@ export function openClusterRoutes({ resources, failed, ...options }: ClusterRout
       if (route && 'problem' in route) throw route.problem()
       return route?.found
     },
+    uidOf: cluster => routes.get(cluster)?.uid,
     forgetTokens: tokens.forget,
     stop() {
       informer.stop()

@@ -60,8 +60,8 @@ export type GatewayOptions = {
   readonly audit: Pick<Audit, 'begin' | 'started' | 'complete'>
   /** Called when a key, or a token of it, was used. */
   readonly used: (keyUid: string) => void
-  /** The uid of a connected cluster, if its agent runs here and knows it. */
-  readonly clusterUid?: (cluster: string) => string | undefined
+  /** The uid of the connected cluster with this name; undefined: it is not known here. */
+  readonly clusterUid: (cluster: string) => string | undefined
   readonly uuid: () => string
   readonly observe: (observation: GatewayObservation) => void
   /** Absent: tracing is off. */
@@ -256,7 +256,7 @@ const describeAct = (act: Route['act']): string =>
 /** A token for a cluster that was deleted is not for the one that has its name now (D68). */
 function checkCluster({ clusterUid }: GatewayOptions, { target }: Route, { clusterUid: meant }: Principal): void {
   if (meant === undefined || target.target !== 'Cluster') return
-  const uid = clusterUid?.(target.cluster)
+  const uid = clusterUid(target.cluster)
   if (uid !== undefined && uid !== meant)
     throw forbiddenPath(`the token is for another cluster that had the name ${target.cluster}; create a new token`)
 }

@@ -121,7 +121,9 @@ function userGrants({
     grant('spec.username', 'name'),
     ...(disabled ? [] : [grant('spec.disabled', 'enabled')]),
     ...(disabled && !isLeaving ? [] : [grant('metadata.finalizers', 'gone')]),
-    ...ownerReferences.map(({ uid }) => grant('metadata.ownerReferences', `owner ${uid}`)),
+    ...ownerReferences.map(({ apiVersion, kind, name, uid }) =>
+      grant('metadata.ownerReferences', `owner ${apiVersion} ${kind} ${name} ${uid}`),
+    ),
     ...identities.map(({ issuer, subject }) => grant('status.identities', JSON.stringify([issuer, subject]))),
   ]
 }

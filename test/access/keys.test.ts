@@ -38,6 +38,10 @@ async function open(maxKeyTTL?: number) {
       })
       return { name: object.metadata.name, header: `Bearer ${(object.spec as { key: string }).key}` }
     },
+    disable: (name = '') =>
+      apiServer.registry
+        .as({ identity: 'User', username: 'admin', groups: ['system:authenticated'] })
+        .patch(OwnedAccessKey, { namespace: '', name }, { type: 'merge', body: { spec: { disabled: true } } }),
     close: async () => {
       apiServer.stop()
       await storage.close()
@@ -87,11 +91,12 @@ test('a key expires after its ttl, from its creation or from its last use', asyn
 })
 
 test('auth.maxKeyTTL rejects longer and unlimited keys, and expires existing ones', async () => {
-  const { apiServer, forward, make, close } = await open(7 * day)
+  const { apiServer, forward, make, disable, close } = await open(7 * day)
   await assert.rejects(make({}, 'admin'), { code: 422 })
   await assert.rejects(make({ ttl: 8 * day }, 'admin'), { code: 422 })
   await make({ ttl: 7 * day }, 'admin')
   const endless = await make({})
+  await disable((await make({})).name)
   forward(7 * day - 1)
   assert.equal(apiServer.authenticate(endless.header)?.username, 'admin')
   forward(2)

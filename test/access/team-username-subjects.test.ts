@@ -81,6 +81,31 @@ test('the group of a team that does not exist gives nothing', async () => {
   await must(admin.ask('GET', path, undefined, asGroup('later')))
 })
 
+test('the group of a team that does not exist gives no role', async () => {
+  const roleRef = { kind: 'ClusterRole', name: 'platform-viewer' }
+  const subjects = ['Group', 'User'].map(kind => ({ kind, name: group('future') }))
+  await must(admin.ask('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'future' }, roleRef, subjects }))
+  const asUser = { 'impersonate-user': group('future') }
+  const views = (headers: { [name: string]: string }) => admin.ask('GET', `${teams}/shop`, undefined, headers)
+  for (const headers of [asGroup('future'), asUser]) await refused(views(headers), 403)
+  await must(admin.ask('POST', teams, { metadata: { name: 'future' } }))
+  for (const headers of [asGroup('future'), asUser]) await must(views(headers))
+})
+
+test('who impersonates the group of a team that does not exist cannot create the team with what is shared with it', async () => {
+  const access = [{ verbs: ['get'], teams: ['planned'] }]
+  await must(admin.ask('POST', secrets(), { metadata: { name: 'waiting' }, spec: { access } }))
+  const rules = [{ verbs: ['create', 'get'], apiGroups: ['management.platform.sh'], resources: ['teams'] }]
+  await must(admin.ask('POST', `${rbac}/clusterroles`, { metadata: { name: 'founder' }, rules }))
+  const roleRef = { kind: 'ClusterRole', name: 'founder' }
+  const subjects = [{ kind: 'User', name: 'someone' }]
+  await must(admin.ask('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'founder' }, roleRef, subjects }))
+  const eve = await impersonator('eve', [group('planned')])
+  const found = (by: Person) =>
+    by.ask('POST', teams, { metadata: { name: 'planned' }, spec: { users: ['eve'] } }, asGroup('planned'))
+  await refused(found(eve), 403, /shared|get/)
+})
+
 test('in groups and users of access reviews', async () => {
   for (const team of ['shop', 'store']) assert.equal(await review({ groups: [group(team)] }), true, team)
   for (const team of ['other', 'nobody']) assert.equal(await review({ groups: [group(team)] }), false, team)

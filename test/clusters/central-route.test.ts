@@ -82,6 +82,31 @@ test('without Clusters the server has no gateway paths; a Cluster opens them wit
   assert.equal((await request('GET', '/kubernetes/cluster/prod/api', impersonating)).status, 403)
 })
 
+test('a token for a cluster that was deleted is not for the one that has its name now', async () => {
+  const spec = { gateway: { url: recorder(), caBundle } }
+  const path = '/kubernetes/cluster/again/version'
+  await connectTo('again', spec)
+  const ann = await invite(service, 'ann')
+  await eventually('the Cluster is known', async () => (await statusOf(path, ann.key)) === 200)
+  const mint = () => ann.mint({ ttl: 600, scope: { clusters: [{ cluster: 'again' }] } })
+  const old = await mint()
+  // What the gateway of the first cluster got.
+  requests = []
+  assert.equal(await statusOf(path, old), 200)
+  const seen = (requests[0]?.headers.authorization ?? '').slice('Bearer '.length)
+  await must(service.request('DELETE', `${clusters}/again`))
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  await service.request('PATCH', `${clusters}/again`, { headers, body: { metadata: { finalizers: null } } })
+  await connectTo('again', spec)
+  await eventually('the new Cluster is known', async () => (await statusOf(path, ann.key)) === 200)
+  for (const key of [old, seen]) {
+    const { status, text } = await request('GET', path, { key })
+    assert.equal(status, 403, text)
+    assert.match(text, /another cluster that had the name again/)
+  }
+  assert.equal(await statusOf(path, await mint()), 200)
+})
+
 test('the gateway gets a token for that cluster only, never the credential of the caller', async () => {
   await connectTo('seen', { gateway: { url: recorder(), caBundle } })
   const path = '/kubernetes/cluster/seen/api/v1/namespaces?limit=1'

@@ -168,6 +168,7 @@ export async function openTestGateway(options: Options): Promise<TestGateway> {
       prefixes,
       timeouts: { connect: 10_000, answer: 30_000, take: 30_000, ...timeouts },
     }),
+    clusterUid: () => undefined,
     credentials,
     revocations,
     staleFeedReason: () => (isFeedStale() ? 'the gateway has no contact with the management API' : undefined),

@@ -204,6 +204,11 @@ suite('users', () => {
       // The garbage collector would delete the User.
       const owner = { apiVersion: 'management.platform.sh/v1', kind: 'Team', name: 'gone', uid: 'gone' }
       await refused(change({ ownerReferences: [owner] }), 403)
+      // With a kind that this server does not have, it does not: another kind counts as another owner.
+      const foreign = { ...owner, apiVersion: 'example.org/v1', kind: 'Machine' }
+      await must(change({ ownerReferences: [foreign] }, admin))
+      await refused(change({ ownerReferences: [owner] }), 403)
+      await must(change({ ownerReferences: null }, admin))
       await must(admin.ask('DELETE', at))
       await refused(change({ finalizers: [] }), 403)
       await must(change({ finalizers: [] }, admin))

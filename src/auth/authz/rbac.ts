@@ -178,8 +178,15 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
   }
   /** `namespace` undefined: grants of all namespaces. */
   function* grants({ username, groups: member }: Holder, namespace?: string): Iterable<Grant> {
+    // A group that is impersonated before its team exists gives nothing.
+    const isThere = (name: string) => {
+      const team = teamOfGroup(name)
+      return team === undefined || teamUid(team) !== undefined
+    }
     const counts = (bound: Bound, name: string) =>
-      (namespace === undefined || bound.namespace === '' || bound.namespace === namespace) && bound.means(name, teamUid)
+      (namespace === undefined || bound.namespace === '' || bound.namespace === namespace) &&
+      isThere(name) &&
+      bound.means(name, teamUid)
     for (const bound of users.get(username) ?? []) {
       const grant = counts(bound, username) ? grantOf(bound, `user ${username}`) : undefined
       if (grant) yield grant
