@@ -90,7 +90,7 @@ test('a token for a cluster that was deleted is not for the one that has its nam
   await eventually('the Cluster is known', async () => (await statusOf(path, ann.key)) === 200)
   const mint = () => ann.mint({ ttl: 600, scope: { clusters: [{ cluster: 'again' }] } })
   const old = await mint()
-  // What the gateway of the first cluster got.
+  // The token that the gateway of the first cluster got.
   requests = []
   assert.equal(await statusOf(path, old), 200)
   const seen = (requests[0]?.headers.authorization ?? '').slice('Bearer '.length)

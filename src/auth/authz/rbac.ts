@@ -179,21 +179,16 @@ export function openRbac({ resources, teamRoles, teamUid, changed, failed }: Rba
   /** `namespace` undefined: grants of all namespaces. */
   function* grants({ username, groups: member }: Holder, namespace?: string): Iterable<Grant> {
     // A group that is impersonated before its team exists gives nothing.
-    const isThere = (name: string) => {
-      const team = teamOfGroup(name)
-      return team === undefined || teamUid(team) !== undefined
-    }
+    const isThere = (name: string, team = teamOfGroup(name)) => team === undefined || teamUid(team) !== undefined
     const counts = (bound: Bound, name: string) =>
-      (namespace === undefined || bound.namespace === '' || bound.namespace === namespace) &&
-      isThere(name) &&
-      bound.means(name, teamUid)
-    for (const bound of users.get(username) ?? []) {
+      (namespace === undefined || bound.namespace === '' || bound.namespace === namespace) && bound.means(name, teamUid)
+    for (const bound of (isThere(username) && users.get(username)) || []) {
       const grant = counts(bound, username) ? grantOf(bound, `user ${username}`) : undefined
       if (grant) yield grant
     }
     for (const group of member) {
       yield* teamGrants(group)
-      for (const bound of groups.get(group) ?? []) {
+      for (const bound of (isThere(group) && groups.get(group)) || []) {
         const grant = counts(bound, group) ? grantOf(bound, `group ${group}`) : undefined
         if (grant) yield grant
       }
