@@ -52,7 +52,10 @@ export async function planRoles(
     )
     // In an earlier version users could set the label. Their objects stay.
     for (const object of rest.values())
-      if (isControlledBy(object, uid)) writes.push(() => resources.delete(own, refOf(object)))
+      if (isControlledBy(object, uid)) {
+        const preconditions = { uid: object.metadata.uid ?? '' }
+        writes.push(() => resources.delete(own, refOf(object), { preconditions }))
+      }
   }
   return writes
 }
