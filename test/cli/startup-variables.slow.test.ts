@@ -42,6 +42,24 @@ test('other names are exported as before', async () => {
   assert.equal(stdout, '/kept\n')
 })
 
+test('shell exports reject such keys, and other formats do not', async () => {
+  const said = await home.fails(2, ['export', 'secret', 'app', '--format', 'shell'])
+  for (const name of ['PATH', 'NODE_OPTIONS'])
+    assert.match(said, new RegExp(`^.*${name} changes how programs start`, 'm'))
+  assert.doesNotMatch(said, /evil/)
+  for (const format of ['dotenv', 'json', 'yaml'])
+    assert.match(await home.ok(['export', 'secret', 'app', '--format', format]), /PATH/)
+  assert.match(await home.ok(['export', 'secret', 'plain', '--format', 'shell']), /export MY_PATH='\/kept'/)
+})
+
+test('names of npm are rejected in any case', async () => {
+  for (const name of ['Npm_config_node_options', 'npm_config_node_options', 'Pnpm_Config_x', 'yarn_rc_filename']) {
+    await home.ok(['set', 'secret', 'mixed', `${name}=x`])
+    assert.match(await home.fails(2, ['run', '-s', 'mixed', '--', 'true']), new RegExp(`mixed\\.${name}: `))
+    await home.ok(['delete', 'secret', 'mixed', '--yes'])
+  }
+})
+
 test('every documented name is rejected', async () => {
   for (const name of Object.values(startupVariables).flat()) {
     const variable = name.replace('*', 'X')

@@ -7,6 +7,7 @@ import { decodeYamlFile } from '../../api/yaml-codec.ts'
 import { UsageError } from '../../host/command.ts'
 import { readDotenv } from './read-dotenv.ts'
 import { readable, textOf } from './secret.ts'
+import { changesStart } from './startup-variables.ts'
 
 export const forms = ['dotenv', 'json', 'yaml', 'shell'] as const
 export type Form = (typeof forms)[number]
@@ -33,6 +34,10 @@ export function writeForm(form: Form, data: ReadonlyMap<string, Uint8Array>): st
       problems.push(`${key} is not text (${bytes.length} bytes): use json or yaml`)
     if (form === 'shell' && !/^[A-Za-z_]\w*$/.test(key))
       problems.push(`${key} is not a valid shell variable name: use json, yaml or dotenv`)
+    else if (form === 'shell' && changesStart(key))
+      problems.push(
+        `${key} changes how programs start, so the author of the secret could run code in your shell: use json, yaml or dotenv, or set it by name from platform get secret`,
+      )
     return form === 'shell' ? `export ${key}=${shellQuoted(text ?? '')}\n` : `${key}=${dotenvQuoted(text ?? '')}\n`
   })
   if (problems.length) throw new UsageError(problems)
