@@ -129,6 +129,20 @@ describe('an object of the host with its own name', { timeout: 120_000 }, () => 
     await h().remove({ namespace: 'other', name: 'ca' }, Secret)
     await until('the end of the copy', async () => (await v().get(own, Secret)) === undefined)
   })
+
+  for (const [kind, patch, importAllow] of [
+    [Secret, toSecret, ['Secret', 'Secret/b*']],
+    [ConfigMap, toConfigMap, ['ConfigMap']],
+    [ConfigMap, toConfigMap, []],
+  ] as const)
+    test(`of a ${kind.kind} needs its name in multi-namespace mode, not only ${JSON.stringify(importAllow)}`, async () => {
+      await h().create(dataObject(kind.kind, 'other', 'ca'))
+      await refer()
+      const namespaces = { enabled: true, mappings: { byName: { default: 'other' } } }
+      await start([patch], { importAllow }, { namespaces })
+      await unresolved(/ca is not imported from the host: --import-allow does not list it$/)
+      assert.equal(await v().get(own, kind), undefined)
+    })
 })
 
 test('an entry of --import-allow is a kind, a name or a prefix', () => {

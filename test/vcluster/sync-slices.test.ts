@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Json, JsonObject, Resource } from '../../src/api/object.ts'
-import { EndpointSlice, Endpoints, Event } from '../../src/vcluster/sync/kinds.ts'
+import { forbidden } from '../../src/api/errors.ts'
+import type { Json, JsonObject, Ref, Resource } from '../../src/api/object.ts'
+import type { Resources } from '../../src/api/resources.ts'
+import { EndpointSlice, Endpoints, Event, Service } from '../../src/vcluster/sync/kinds.ts'
 import { hostName } from '../../src/vcluster/sync/names.ts'
 import { endpoints, until } from '../support/cluster.ts'
 import { twoClusters } from './two-clusters.ts'
@@ -165,6 +167,58 @@ describe('EndpointSlices', () => {
     const { reason } = await until('the condition is set', condition)
     assert.equal(reason, 'HostObjectForeign')
     assert.equal((await read(1))?.metadata.labels?.[serviceName], 'other')
+  })
+
+  const hostService = (at: Ref, annotations: object, selector?: object) =>
+    side(1).resources.create(Service, at.namespace, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { ...at, annotations },
+      spec: selector ? { selector } : {},
+    } as Json)
+  const isRefused = async (why: RegExp) => {
+    const { reason, message } = await until('the condition is set', condition)
+    assert.equal(reason, 'HostObjectForeign')
+    assert.equal(message, "the host's Service for default/web is another one")
+    await until('the log has the reason', async () => logged().some(line => why.test(line)))
+  }
+
+  test('do not join a Service of the host with a selector, which is not of the tenant', async () => {
+    await hostService({ namespace: 'other', name: 'web' }, {}, { app: 'billing' })
+    await v().service('web')
+    await create(slice())
+    await start([], {}, { ...on, namespaces: { enabled: true, mappings: { byName: { default: 'other' } } } })
+    await isRefused(/other\/web on the host is not that of default\/web: it has a selector/)
+    assert.equal(await read(1, { namespace: 'other', name: 'web-1' }), undefined)
+    await side(1).resources.delete(Service, { namespace: 'other', name: 'web' })
+    await until('it is synced', () => read(1, { namespace: 'other', name: 'web-1' }))
+  })
+
+  test('do not join the Service of another virtual cluster, and leave it if it is created later', async () => {
+    const at = { namespace: 'team', name: hostName('web', 'default', 'vc') }
+    await hostService(at, { 'vcluster.loft.sh/object-name': 'web', 'vcluster.loft.sh/object-namespace': 'default' })
+    await v().service('web')
+    await create(slice())
+    await start([], {}, on)
+    await onHost()
+    await side(1).resources.delete(Service, at)
+    await hostService(at, { 'vcluster.loft.sh/object-name': 'web', 'vcluster.loft.sh/object-namespace': 'default-x-a' })
+    await isRefused(/it has vcluster\.loft\.sh\/object-namespace=default-x-a/)
+    await until('it is gone on the host', async () => (await read(1)) === undefined)
+  })
+
+  test('are not synced without permission to check the Service of the host', async () => {
+    await v().service('web')
+    await create(slice())
+    const host = side(1).resources
+    const get: Resources['get'] = (kind, ref) =>
+      kind === Service ? Promise.reject(forbidden(kind, ref.name, 'secret words of the host')) : host.get(kind, ref)
+    await start([], { host: { ...host, get } }, on)
+    const { reason, message } = await until('the condition is set', condition)
+    assert.equal(reason, 'HostForbidden')
+    assert.match(message, /no permission to get the host's Service for default\/web/)
+    assert.match(logged().join(), /secret words of the host/)
+    assert.equal(await read(1), undefined)
   })
 
   test('a new slice with another address type replaces the one on the host', async () => {

@@ -55,15 +55,18 @@ function secretDenied(secret: JsonObject): string | undefined {
   return undefined
 }
 
-/** A ConfigMap with a translated name needs no entry: somebody created it for this reference. */
+/** A ConfigMap with a translated name needs no entry, and other kinds no name: somebody created it for this reference. */
 function notListed(referenced: ReferencedObject, allow: readonly string[]): string | undefined {
-  const { apiVersion, kind, hostName, isImport } = referenced
+  const { apiVersion, kind, name, hostName } = referenced
   if (isListedByName(allow, referenced, hostName)) return undefined
   const shown = showKind(groupKindOf(referenced))
   const isOptional = apiVersion === 'v1' && kind === 'ConfigMap'
-  if (!isImport && (isOptional || allow.some(entry => parsedEntry(entry)?.kind === shown && !entry.includes('/'))))
+  if (
+    hostName !== name &&
+    (isOptional || allow.some(entry => parsedEntry(entry)?.kind === shown && !entry.includes('/')))
+  )
     return undefined
-  return `--import-allow does not list it: ${shown}, or ${shown}/${hostName}`
+  return `--import-allow does not list it: ${hostName === name ? '' : `${shown}, or `}${shown}/${hostName}`
 }
 
 type Entry = { readonly kind: string; readonly name?: string; readonly isPrefix: boolean }

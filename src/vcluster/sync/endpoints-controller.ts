@@ -12,6 +12,7 @@ import { type SyncFailure, SyncFailureError, withCondition, withUnresolved } fro
 import type { EndpointSync } from './endpoint-sync.ts'
 import { openEvents } from './events.ts'
 import { hostRefOf } from './host-ref.ts'
+import { hostServiceProblem } from './host-service.ts'
 import { Service, type ServiceObject, type SyncedObject } from './kinds.ts'
 import { type Plan, type PlanTools, planObject, type State, type Write } from './plan.ts'
 import { openUnresolvedReport, type SyncReference, syncReferences, withReferences } from './resolve-references.ts'
@@ -43,7 +44,7 @@ export type SyncOptions = PlanTools & {
   /** Host namespaces to watch; [''] means all. */
   readonly hostNamespaces: readonly string[]
   readonly syncReference?: SyncReference | undefined
-  /** Milliseconds between two checks of referenced objects; default: 30 seconds. */
+  /** Milliseconds between two checks of referenced objects, and of the host's Services of slices; default: 30 seconds. */
   readonly pollReferencesEvery?: number | undefined
   /** Whether to report failures on the virtual objects. */
   readonly reportToTenant: boolean
@@ -57,14 +58,14 @@ export type SyncOptions = PlanTools & {
 }
 
 const shards = 8
-/** Referenced objects are polled, because a watch would need permissions on every Secret. */
+/** Referenced objects and Services of the host are polled, because a watch would need more permissions. */
 const defaultPoll = 30_000
 const nameOf = ({ namespace, name }: Ref) => `${namespace}/${name}`
 const refOf = (name: string): Ref => {
   const [namespace = '', rest = ''] = name.split('/')
   return { namespace, name: rest }
 }
-const atOf = ({ metadata: { namespace = '', name = '' } }: SyncedObject): Ref => ({ namespace, name })
+const atOf = ({ metadata: { namespace = '', name = '' } }: Pick<SyncedObject, 'metadata'>): Ref => ({ namespace, name })
 const versionOf = (object: SyncedObject | undefined) => object?.metadata.resourceVersion
 
 export function startEndpointSync(options: SyncOptions): EndpointSync {
@@ -180,11 +181,12 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     const started = since.get(name)
     since.delete(name)
     try {
-      const { host: write, referencedObjects, version } = await applyPlan(name)
+      const { host: write, state, referencedObjects, version } = await applyPlan(name)
       if (write && started !== undefined) observer.lag((options.ticks() - started) / 1000)
       const next = backoff.next(name, again.delete(name), version)
       if (next === 0) add(name)
-      return next || (referencedObjects?.length ? pollReferencesEvery : undefined)
+      const isPolled = referencedObjects?.length || (state === 'synced' && !synced.hasNameOfService)
+      return next || (isPolled ? pollReferencesEvery : undefined)
     } catch (error) {
       if (started !== undefined) since.set(name, started)
       throw error
@@ -197,10 +199,11 @@ export function startEndpointSync(options: SyncOptions): EndpointSync {
     const current = virtual.get(ref)
     const service = current && services.get({ ...ref, name: synced.serviceOf(current) ?? '' })
     const hostRef = hostRefOf(ref, vcluster)
-    const plan = await planObject(
-      { ref, virtual: current, service: service ? serviceState(service) : 'none', host: hostRef && host.get(hostRef) },
-      options,
-    )
+    const state = service ? serviceState(service) : 'none'
+    const isAdded = service !== undefined && state === 'plain' && !synced.hasNameOfService
+    const serviceProblem = isAdded ? await hostServiceProblem(atOf(service), options) : undefined
+    const there = hostRef && host.get(hostRef)
+    const plan = await planObject({ ref, virtual: current, service: state, serviceProblem, host: there }, options)
     const isLeaving = plan.state === 'waiting' && hostRef && host.get(hostRef)?.metadata.deletionTimestamp !== undefined
     const isForeign = plan.syncFailure?.reason === 'HostObjectForeign'
     if (hostRef && plan.hostRef) blocked.set(name, hostRef, isLeaving === true || isForeign)

@@ -24,6 +24,8 @@ export type ObservedState = {
   readonly virtual: SyncedObject | undefined
   /** The service of the object. With a selector, the host's controller manages its endpoints. */
   readonly service: 'none' | 'selector' | 'plain'
+  /** Why the object must not be added to the service on the host. */
+  readonly serviceProblem?: SyncFailure | undefined
   readonly host: SyncedObject | undefined
 }
 
@@ -60,7 +62,7 @@ export type Plan = {
 }
 
 export async function planObject(observed: ObservedState, tools: PlanTools): Promise<Plan> {
-  const { ref, virtual, host, service } = observed
+  const { ref, virtual, host, service, serviceProblem } = observed
   const hostRef = hostRefOf(ref, tools.vcluster)
   const { synced } = tools
   // The endpoints of the API server itself are never synced.
@@ -81,7 +83,7 @@ export async function planObject(observed: ObservedState, tools: PlanTools): Pro
   })
   if (synced.isManaged(virtual)) return withdrawn('skipped')
   if (service !== 'plain') return withdrawn(service === 'none' ? 'waiting' : 'host-owned')
-  const refusal = synced.refusal(virtual)
+  const refusal = synced.refusal(virtual) ?? serviceProblem
   if (refusal) return { ...failed(virtual, refusal, tools), ...at, ...drop }
   if (!hostRef) {
     const message = `namespace ${ref.namespace} has no entry in sync.toHost.namespaces.mappings.byName`
