@@ -134,18 +134,18 @@ type Kept = { readonly signed: Promise<{ readonly token: string; readonly expire
 function openTokens({ sign, callerOf, now }: Pick<ClusterRoutesOptions, 'sign' | 'callerOf' | 'now'>) {
   const kept = new Map<string, Kept>()
 
-  function create({ principal, request }: Identification, cluster: string): Kept['signed'] {
+  function create({ principal, request }: Identification, cluster: string, clusterUid: string): Kept['signed'] {
     const { jti, issued, expires, keyUid } = principal
     const scope = scopeForCluster(principal.caller.scope, cluster)
     // The token replaces that of the caller. It keeps its id and its time of issue, so that revocations apply to both.
     if (jti !== undefined)
       return sign(
         { ...principal.caller, keyUid },
-        { ttl, scope, instead: { jti, issued, expires: expires - expiryLeeway * 1000 } },
+        { ttl, scope, clusterUid, instead: { jti, issued, expires: expires - expiryLeeway * 1000 } },
       )
     const caller = callerOf(request)
     if (!caller || JSON.stringify(caller.scope) !== JSON.stringify(principal.caller.scope)) throw changed()
-    return sign(caller, { ttl, scope })
+    return sign(caller, { ttl, scope, clusterUid })
   }
 
   return {
@@ -159,7 +159,7 @@ function openTokens({ sign, callerOf, now }: Pick<ClusterRoutesOptions, 'sign' |
       // The token of the caller may itself end soon: then a new one would not live longer.
       const latest = jti === undefined ? Number.POSITIVE_INFINITY : principal.expires - expiryLeeway * 1000
       if (!one || (one.expires - left <= now() && one.expires < Math.min(latest, now() + ttl * 1000) - 1000)) {
-        const signed = create(who, cluster)
+        const signed = create(who, cluster, uid)
         one = { signed, expires: now() + ttl * 1000 }
         const made = one
         kept.delete(key)

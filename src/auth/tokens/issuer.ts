@@ -21,6 +21,8 @@ export interface Issuer {
 type Wanted = {
   readonly ttl: number
   readonly scope: Scope | undefined
+  /** The uid of the only cluster of the scope; default: of the one that has its name now. */
+  readonly clusterUid?: string
   /** A token that this one replaces, with its time of issue in seconds and its expiry in milliseconds. Its revocations apply. */
   readonly instead?: { readonly jti: string; readonly issued: number; readonly expires: number }
 }
@@ -43,10 +45,10 @@ export type IssuerOptions = {
   readonly uuid: () => string
 }
 
-export function openIssuer({ url, keys, keyEnds, clusterUid, now, uuid }: IssuerOptions): Issuer {
+export function openIssuer({ url, keys, keyEnds, clusterUid: uidOf, now, uuid }: IssuerOptions): Issuer {
   const mayCheck = perSecond(maxChecksPerSecond, now)
   return {
-    async sign(caller, { ttl, scope, instead }) {
+    async sign(caller, { ttl, scope, instead, clusterUid = uidOf?.(onlyCluster(scope) ?? '') }) {
       const key = await keys.current()
       if (!key) throw unavailable('there is no signing key yet; try again')
       const { keyUid = '' } = caller
@@ -56,7 +58,7 @@ export function openIssuer({ url, keys, keyEnds, clusterUid, now, uuid }: Issuer
         issuer: url(),
         caller: { ...caller, keyUid },
         scope,
-        clusterUid: clusterUid?.(onlyCluster(scope) ?? ''),
+        clusterUid,
         now: instead ? instead.issued * 1000 : now(),
         expires,
         id: instead?.jti ?? uuid(),
