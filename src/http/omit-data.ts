@@ -8,9 +8,11 @@ import { type Exchange, isSet } from '../serving/exchange.ts'
 import type { ResourceInfo } from './request-info.ts'
 import type { Result } from './verbs.ts'
 
-/** For gets and lists of secrets. A subresource, such as a version of the history, is never without its data. */
+/** For reads and writes of secrets. A subresource, such as a version of the history, is never without its data. */
 export const omitsData = ({ query }: Exchange, { kind, verb, subresource }: ResourceInfo): boolean =>
-  kind.keepsLastRead && !subresource && (verb === 'get' || verb === 'list') && isSet(query, 'omitData')
+  kind.keepsLastRead && !subresource && verbs.includes(verb) && isSet(query, 'omitData')
+
+const verbs = ['get', 'list', 'create', 'update', 'patch']
 
 export function withoutData(result: Result, exchange: Exchange, info: ResourceInfo): Result {
   if (!omitsData(exchange, info)) return result

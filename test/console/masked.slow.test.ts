@@ -154,6 +154,20 @@ else
       assert.deepEqual(await placesOf(canaries.shared), [])
     })
 
+    test('saving one value brings no other value to the browser', async () => {
+      await open('ns/default/secrets/registry')
+      await page.getByRole('button', { name: 'Edit user' }).click()
+      const field = page.getByRole('textbox', { name: 'New value of user' })
+      await field.fill('another')
+      const before = responsesWith(canaries.shared).length
+      const saved = page.waitForResponse(response => response.request().method() === 'PATCH')
+      await page.getByRole('button', { name: 'Save changes', exact: true }).click()
+      const { spec } = (await (await saved).json()) as { spec: { data: object } }
+      assert.deepEqual(spec.data, { password: '(omitted)', user: '(omitted)' })
+      await field.waitFor({ state: 'detached' })
+      assert.equal(responsesWith(canaries.shared).length, before)
+    })
+
     test('a draft of a value is in its field, and encrypted in the browser', async () => {
       await open('ns/default/secrets/registry')
       await page.getByRole('button', { name: 'Edit password' }).click()

@@ -53,8 +53,14 @@ describe('the last read', () => {
     assert.equal(object.metadata.annotations?.['kubectl.kubernetes.io/last-applied-configuration'], undefined)
     const { items } = await must(server.request('GET', `${secrets()}?omitData=true`))
     assert.deepEqual(items.find((one: typeof object) => one.metadata.name === 'masked').spec.data, { a: '(omitted)' })
+    const body = { metadata: { labels: { a: 'b' } } }
+    const patched = await must(server.request('PATCH', `${secrets()}/masked?omitData=true`, { body, headers: merge }))
+    assert.deepEqual([patched.metadata.labels, patched.spec.data], [{ a: 'b' }, { a: '(omitted)' }])
+    const named = { metadata: { name: 'masked-too' }, spec: { data: { a: 'YQ==' } } }
+    const created = await must(server.request('POST', `${secrets()}?omitData=true`, { body: named }))
+    assert.deepEqual(created.spec.data, { a: '(omitted)' })
     assert.equal(await lastRead('masked'), 'never')
-    await refused(server.request('PUT', `${secrets()}/masked`, { body: object }), 422, /spec\.data/)
+    await refused(server.request('PUT', `${secrets()}/masked`, { body: patched }), 422, /spec\.data/)
     assert.deepEqual((await must(server.request('GET', `${secrets()}/masked?omitData=false`))).spec.data, { a: 'YQ==' })
   })
 

@@ -27,11 +27,15 @@ export function followExpiry(callback: Listener): () => void {
   return () => onExpired.delete(callback)
 }
 
+/** A write needs no values of secrets in its response, so nobody has revealed them. Other kinds ignore the parameter. */
+const masked = (url: string, { method = 'GET' }: RequestInit): string =>
+  method === 'GET' ? url : `${url}${url.includes('?') ? '&' : '?'}omitData=true`
+
 /** Sends the session cookie, which the page itself cannot read. */
 const send: Fetch = async (url, init) => {
   const headers = { ...(init.headers as { [name: string]: string }), 'Platform-User': encodeURIComponent(boundUser()) }
   // Responses can contain values of secrets, which must not reach the cache of the browser.
-  const response = await fetch(url, { ...init, headers, credentials: 'same-origin', cache: 'no-store' })
+  const response = await fetch(masked(url, init), { ...init, headers, credentials: 'same-origin', cache: 'no-store' })
   if (response.status === 401) for (const callback of onExpired) callback()
   return response
 }
