@@ -38,7 +38,7 @@ export function startAggregation({ resources, failed }: AggregationOptions): {
       })
       return undefined
     },
-    failed: (name, error) => failed(`aggregating cluster role ${name}`, error),
+    failed: (name, error) => failed(`aggregating cluster role "${name}"`, error),
   })
   const informer = startInformer({
     resources,

@@ -43,7 +43,7 @@ export function startClusterCleanup({ resources, now, failed }: ClusterCleanupOp
       }
       return undefined
     },
-    failed: (name, error) => failed(`holding cluster ${name} for its agent`, error),
+    failed: (name, error) => failed(`holding cluster "${name}" for its agent`, error),
   })
   const informer = startInformer({
     resources,

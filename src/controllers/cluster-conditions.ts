@@ -86,7 +86,7 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
       else await checkSecret(name)
       return undefined
     },
-    failed: (entry, error) => failed(`writing the conditions of ${entry}`, error),
+    failed: (entry, error) => failed(`writing the conditions of "${entry}"`, error),
   })
   const reports = startInformer({
     resources,

@@ -71,7 +71,7 @@ export function startExpiry({ resources, now, lastActivity, maxTTL, hasDependent
       )
       return undefined
     },
-    failed: (name, error) => failed(`sweeping access key ${name}`, error),
+    failed: (name, error) => failed(`sweeping access key "${name}"`, error),
   })
   const informer = startInformer({
     resources,

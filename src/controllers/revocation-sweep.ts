@@ -57,7 +57,7 @@ export function startRevocationSweep({ resources, now, failed }: RevocationSweep
       await resources.delete(TokenRevocation, { namespace: '', name }, { preconditions }).catch(ignoreConflict)
       return undefined
     },
-    failed: (name, error) => failed(`sweeping revocation ${name}`, error),
+    failed: (name, error) => failed(`sweeping revocation "${name}"`, error),
   })
 
   function forget(name: string, { owner = '' }: Revocation): void {

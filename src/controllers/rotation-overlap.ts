@@ -36,7 +36,7 @@ export function startRotationOverlap({ resources, write, now, failed }: Rotation
       await write(() => revokedByOverlap(key, { now, digest }))
       return undefined
     },
-    failed: (name, error) => failed(`revoking tokens of the old secret of access key ${name}`, error),
+    failed: (name, error) => failed(`revoking tokens of the old secret of access key "${name}"`, error),
   })
   const informer = startInformer({
     resources,

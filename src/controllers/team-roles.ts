@@ -30,7 +30,7 @@ export function startTeamRoles({ resources, now, failed }: TeamRolesOptions): {
       await reconcile(resources, name, now)
       return undefined
     },
-    failed: (name, error) => failed(`checking the roles of team ${name}`, error),
+    failed: (name, error) => failed(`checking the roles of team "${name}"`, error),
   })
   const checkRole = (role: string) => {
     for (const team of naming.get(role) ?? []) loop.add(team)

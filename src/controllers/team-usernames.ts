@@ -49,7 +49,7 @@ export function startTeamUsernames({ resources, failed }: TeamUsernamesOptions):
         .catch(ignoreConflict)
       return undefined
     },
-    failed: (username, error) => failed(`deleting the record of username ${username}`, error),
+    failed: (username, error) => failed(`deleting the record of username "${username}"`, error),
   })
   return {
     ready: informer.ready,

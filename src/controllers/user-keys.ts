@@ -29,7 +29,7 @@ export function startUserKeys({ resources, leftOverKeys, failed }: UserKeysOptio
           .catch(ignoreConflict)
       return undefined
     },
-    failed: (username, error) => failed(`deleting the access keys of user ${username}`, error),
+    failed: (username, error) => failed(`deleting the access keys of user "${username}"`, error),
   })
   const records = startInformer({
     resources,

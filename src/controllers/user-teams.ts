@@ -34,7 +34,7 @@ export function startUserTeams({ resources, teamsOf, failed }: UserTeamsOptions)
       })
       return undefined
     },
-    failed: (name, error) => failed(`listing the teams of user ${name}`, error),
+    failed: (name, error) => failed(`listing the teams of user "${name}"`, error),
   })
   const check = (usernames: Iterable<string>) => {
     for (const username of usernames) {

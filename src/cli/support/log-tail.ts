@@ -40,9 +40,19 @@ function lineOf(line: JsonObject, redaction: Redaction): object {
   for (const name of ['user', 'key'] as const)
     if (typeof line[name] === 'string') shown[name] = redaction.name(line[name])
   if (typeof line['path'] === 'string') shown['path'] = redaction.path(line['path'])
-  if (typeof line['msg'] === 'string') shown['msg'] = plainWords(line['msg'])
+  if (typeof line['msg'] === 'string') shown['msg'] = plainWords(withoutFields(line['msg'], line))
   if (isObject(line['err'])) shown['err'] = errorOf(line['err'])
   return shown
+}
+
+/** Messages put names in quotes, which are no plain words, or also have them in fields. */
+function withoutFields(message: string, { name, namespace }: JsonObject): string {
+  const hidden = [name, namespace].filter(one => typeof one === 'string' && one !== '')
+  const isHidden = (word: string) => hidden.some(one => word.split(/[^\w.-]/).includes(String(one)))
+  return message
+    .split(/\s+/)
+    .map(word => (isHidden(word) ? '*' : word))
+    .join(' ')
 }
 
 /** The message is left out, because it can contain anything. The stack shows the place in the code. */

@@ -50,3 +50,9 @@ test('a shell reads the words of a command, and the command has no invisible cha
     { numRuns: 150 },
   )
 })
+
+test('a shell without $-quotes gets another word, but runs nothing', () => {
+  const command = whyCommand({ verb: 'get', resource: 'teams', user: "\u200B'; echo run #" })
+  const script = `platform() { :; }\n${command}`
+  assert.equal(execFileSync('/bin/sh', ['-c', script], { env: { PATH: '/nowhere' }, encoding: 'utf8' }), '')
+})

@@ -10,7 +10,8 @@ const code = (character: string) => `\\U${(character.codePointAt(0) ?? 0).toStri
 function quoted(word: string): string {
   if (/^[\w.,:=@/-]+$/.test(word)) return word
   if (word.search(invisible) === -1) return `'${word.replaceAll("'", "'\\''")}'`
-  return `$'${word.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replace(invisible, code)}'`
+  // Without an escaped quote: a shell that does not know $'' would end the word there.
+  return `$'${word.replaceAll('\\', '\\\\').replaceAll("'", '\\x27').replace(invisible, code)}'`
 }
 
 type Listed = { readonly namespace?: string | undefined; readonly labelSelector?: string }
