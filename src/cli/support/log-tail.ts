@@ -45,7 +45,7 @@ function lineOf(line: JsonObject, redaction: Redaction): object {
   return shown
 }
 
-/** Messages put names in quotes, which are no plain words, or also have them in fields. */
+/** Names in messages are in quotes, so they are not plain words, or they are also fields of the line. */
 function withoutFields(message: string, { name, namespace }: JsonObject): string {
   const hidden = [name, namespace].filter(one => typeof one === 'string' && one !== '')
   const isHidden = (word: string) => hidden.some(one => word.split(/[^\w.-]/).includes(String(one)))
