@@ -30,10 +30,15 @@ export function rotate(stage: Stage, actor: Actor): Step | undefined {
   const strong = own.filter(one => one.object.spec?.groups?.length)
   // So are keys that tokens were minted with.
   const minted = own.filter(one => prover.credentials.tokens.some(({ keyUid }) => keyUid === one.uid))
+  const useful = chance.any([strong, minted].filter(some => some.length > 0))
   // And keys of a sign-in, for somebody without one.
   const signedIn = own.filter(one => isOfOtherSignIn(stage, actor, one))
-  const useful = chance.any([strong, minted, signedIn].filter(some => some.length > 0))
-  const key = useful && chance.is(0.5) ? chance.pick(useful) : chance.any(chance.is(0.9) ? own : all)
+  const key =
+    signedIn.length && chance.is(0.5)
+      ? chance.pick(signedIn)
+      : useful && chance.is(0.5)
+        ? chance.pick(useful)
+        : chance.any(chance.is(0.9) ? own : all)
   if (!key) return undefined
   const danger = isOfOtherSignIn(stage, actor, key) ? 'sessions' : dangerOfRotation(actor, key)
   if (!enabled.has(danger)) return undefined

@@ -116,6 +116,29 @@ const write = ({ chance }: Stage) => ['get', chance.pick(['patch', 'update'])]
 const author = ['create', 'update', 'patch', 'get']
 const replace = ['create', 'delete', 'get']
 
+/** A role for a team that does not exist, and permission to impersonate its group. */
+async function lendMissingGroup(stage: Stage, user: string): Promise<void> {
+  const { chance, prover } = stage
+  if (chance.is(0.5)) return
+  const team = chance.pick(names.teams)
+  if (prover.model.get(kinds.Team, '', team)) {
+    const at = { kind: kinds.Team, namespace: '', name: team, sub: '', dryRun: false, what: 'deletion' } as const
+    await prover.perform({ actor: 'admin', secret: prover.server.adminKey, method: 'delete', ...at })
+  }
+  const group = `${teamGroup}${team}`
+  await make(stage, kinds.ClusterRole, '', 'crown-early', { rules: [rule(author, ours, 'sharedsecrets')] })
+  await bind(stage, 'hat-early', 'crown-early', [groupSubject(group)])
+  const mask = (resource: string, name: string) => ({
+    verbs: ['impersonate'],
+    apiGroups: [''],
+    resources: [resource],
+    resourceNames: [name],
+  })
+  const rules = [mask('users', chance.pick(names.users)), mask('groups', group)]
+  await make(stage, kinds.ClusterRole, '', 'mask-early', { rules })
+  await bind(stage, 'hat-mask', 'mask-early', [userSubject(user)])
+}
+
 const gifts: { readonly [danger in Family]?: Gift } = {
   aggregation: {
     rules: stage => [rule(write(stage), rbac, 'clusterroles')],
@@ -136,7 +159,9 @@ const gifts: { readonly [danger in Family]?: Gift } = {
         ]),
       },
     ],
-    objects: async ({ prover }) => {
+    objects: async (stage, user) => {
+      const { prover } = stage
+      await lendMissingGroup(stage, user)
       for (const { name } of prover.model.of(kinds.Team)) {
         const body = { spec: { username: usernameOf(name) } }
         const at = { kind: kinds.Team, namespace: '', name, sub: '', dryRun: false, what: 'the username' } as const

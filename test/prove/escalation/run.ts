@@ -170,10 +170,12 @@ function castOf(
     ...Array.from({ length: 2 }, () => chance.pick(enabled)),
     // Connected clusters have many ways in.
     ...(enabled.includes('clusters') && chance.is(0.3) ? (['clusters'] as const) : []),
+    // Sessions depend on an account, a key and a sign-in, which must fit.
+    ...(enabled.includes('sessions') && chance.is(0.15) ? (['sessions'] as const) : []),
   ])
   // They also have keys of their own, which are not bound to a token or a session.
   const holder = prepared.has('machines') ? 'bot:job' : prepared.has('sessions') ? 'corp:pia' : undefined
-  const second = holder !== undefined && chance.is(0.6) ? holder : chance.pick(names.users)
+  const second = holder !== undefined && chance.is(0.8) ? holder : chance.pick(names.users)
   return { attackers: [...new Set([chance.pick(names.users), second])], enabled: new Set(enabled), prepared }
 }
 

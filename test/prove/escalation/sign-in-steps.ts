@@ -44,7 +44,8 @@ export function openAccounts({ prover, chance, attackers, prepared }: Stage): vo
   if (prepared.has('users')) prover.accounts.add('rex')
   for (const account of names.accounts) {
     prover.server.provider.accounts[account] = { groups: chance.some(accountGroups, 2), isEnabled: true }
-    if (attackers.includes(`corp:${account}`) && chance.is(prepared.has('sessions') ? 0.5 : 0.8))
+    // Worlds of sessions decide themselves.
+    if (attackers.includes(`corp:${account}`) && !prepared.has('sessions') && chance.is(0.8))
       prover.accounts.add(account)
   }
 }
