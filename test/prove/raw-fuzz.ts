@@ -37,12 +37,13 @@ export async function runRawFuzz(server: Server, requests: number, seed: string)
     )
     sent += count
     const at = { host: hostname, port: Number(port) }
-    const { codes, isEnded } = await exchange(at, Buffer.concat(all), isBroken ? quiet : patience)
+    const { codes, isEnded, end } = await exchange(at, Buffer.concat(all), isBroken ? quiet : patience)
     for (const code of codes) answers[code] = (answers[code] ?? 0) + 1
     const bad = codes.indexOf(500)
     if (bad >= 0)
       problems.push(`500 to request ${bad} of batch ${number}: ${all[bad]?.toString('latin1').slice(0, 600)}`)
-    if (!isBroken && !isEnded) problems.push(`batch ${number}: ${codes.length} answers to ${count} requests`)
+    if (!isBroken && !isEnded)
+      problems.push(`batch ${number}: ${codes.length} answers to ${count} requests, then ${end}`)
   }
 
   const lane = async () => {
@@ -57,6 +58,8 @@ type Exchanged = {
   readonly codes: readonly number[]
   /** Whether the last response announced the close: later requests are then neither read nor answered. */
   readonly isEnded: boolean
+  /** What ended the exchange, for a report. */
+  readonly end: string
 }
 
 /** All responses until the peer closes, or until it is silent for the given time. */
@@ -65,14 +68,20 @@ function exchange(at: { host: string; port: number }, bytes: Buffer, quiet: numb
     const socket = createConnection(at)
     const codes: number[] = []
     let isEnded = false
+    let end = 'the server closed the connection'
     const reader = answerReader(({ code, isLast }) => {
       if (code >= 200) codes.push(code)
       isEnded = isLast
     })
-    socket.setTimeout(quiet, () => socket.destroy())
+    socket.setTimeout(quiet, () => {
+      end = `no byte in ${quiet} ms`
+      socket.destroy()
+    })
     socket.on('data', chunk => reader.take(chunk, undefined))
-    socket.on('error', () => {})
-    socket.on('close', () => resolve({ codes, isEnded }))
+    socket.on('error', ({ message }) => {
+      end = message
+    })
+    socket.on('close', () => resolve({ codes, isEnded, end }))
     socket.write(bytes)
   })
 }
