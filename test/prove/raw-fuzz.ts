@@ -58,7 +58,7 @@ type Exchanged = {
   readonly codes: readonly number[]
   /** Whether the last response announced the close: later requests are then neither read nor answered. */
   readonly isEnded: boolean
-  /** What ended the exchange, for a report. */
+  /** How the exchange ended, for a report. */
   readonly end: string
 }
 
