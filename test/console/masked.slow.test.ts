@@ -1,4 +1,4 @@
-// A value that nobody revealed never reaches the browser; a revealed one stays on the page only while it is shown.
+// Values of a secret reach the browser only when somebody reveals or edits one, which stays on the page only while it is shown.
 
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'

@@ -78,8 +78,8 @@ export function openSessions(options: SessionsOptions): Sessions {
       .then(() => {}, ignoreConflict)
 
   /**
-   * Ends a session after all that came from it, because without it a repeated sign-out does not find them. Devices can get sessions
-   * until it has ended.
+   * Ends a session after the others of the list, because without it a repeated sign-out does not find them. Devices can get sessions
+   * until it has ended, so it reads the list again.
    */
   async function removeWith(key: AccessKey, list: () => readonly AccessKey[]): Promise<void> {
     for (const other of list()) if (other.uid !== key.uid) await remove(other)

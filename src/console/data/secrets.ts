@@ -1,4 +1,4 @@
-// Values of secrets. They are read one at a time, when somebody asks, and are kept nowhere.
+// Values of secrets. They are read when somebody asks for one, and only that one is shown. None is kept.
 
 import { ApiError } from '../../api/errors.ts'
 import type { Kind } from '../../api/kind.ts'

@@ -116,7 +116,7 @@ const write = ({ chance }: Stage) => ['get', chance.pick(['patch', 'update'])]
 const author = ['create', 'update', 'patch', 'get']
 const replace = ['create', 'delete', 'get']
 
-/** A role for a team that does not exist, and permission to impersonate its group. */
+/** Deletes a team, gives its group a role after that, and the attackers permission to impersonate the group. */
 async function lendMissingGroup(stage: Stage, user: string): Promise<void> {
   const { chance, prover } = stage
   if (chance.is(0.5)) return
