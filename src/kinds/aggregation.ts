@@ -1,6 +1,7 @@
 // Computes the rules of aggregated cluster roles.
 
 import { type FieldError, fieldForbidden, isEnough, notSupported, required } from '../api/errors.ts'
+import { isFastKey } from '../api/map-key.ts'
 import { emptyMap } from '../api/object.ts'
 import { type LabelSelector, matchesLabels } from './label-selector.ts'
 import type { PolicyRule } from './policy-rule.ts'
@@ -11,10 +12,23 @@ type LabelledRole = {
   readonly metadata: { readonly labels?: { readonly [key: string]: string }; readonly name?: string }
 }
 
-/** The rules of all roles that the selectors match, without duplicates. */
-export function aggregatedRules(role: LabelledRole, all: Iterable<LabelledRole>): readonly PolicyRule[] {
-  const found = new Map<string, PolicyRule>()
-  for (const rules of aggregatedParts(role, all)) for (const rule of rules) found.set(textOf(rule), rule)
+/** The limit of an object (D72). The authorizer uses larger rules, too. */
+const maxShownBytes = 1024 * 1024
+const encoder = new TextEncoder()
+
+/** The rules that an aggregated role shows: those of its parts, without most duplicates. Undefined: they are too large for an object. */
+export function shownRules(role: LabelledRole, all: Iterable<LabelledRole>): readonly PolicyRule[] | undefined {
+  const found = new Map<string | PolicyRule, PolicyRule>()
+  let size = 0
+  for (const rules of aggregatedParts(role, all))
+    for (const rule of rules) {
+      const text = textOf(rule)
+      const key = isFastKey(text) ? text : rule
+      if (found.has(key)) continue
+      found.set(key, rule)
+      size += encoder.encode(text).length
+      if (size > maxShownBytes) return undefined
+    }
   return [...found.values()]
 }
 

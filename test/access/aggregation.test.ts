@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { must, openStage, ours, type Person, rbac, refused, type Stage, soon, teams } from './people.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { must, openStage, ours, type Person, rbac, refused, type Stage, secrets, soon, teams } from './people.ts'
 
 const roles = `${rbac}/clusterroles`
 const mergeType = { 'content-type': 'application/merge-patch+json' }
@@ -61,6 +62,35 @@ describe('an aggregated cluster role', () => {
     const has = async (verb: string) =>
       (await rulesOf('sum'))?.some((rule: { verbs: string[] }) => rule.verbs[0] === verb)
     await soon('the rules of platform-admin are in it', async () => has('*'))
+  })
+
+  test('with more rules than an object may have shows earlier ones, and has all of them', async () => {
+    const rule = (part: string, at: number) => ({
+      ...reading('sharedsecrets'),
+      resourceNames: Array.from({ length: 100 }, (_, index) => `${part}-${at}-${index}-`.padEnd(100, 'x')),
+    })
+    const part = (name: string, labels = {}) =>
+      make(name, { rules: Array.from({ length: 40 }, (_, at) => rule(name, at)) }, { large: 'yes', ...labels })
+    const sum = (label: string) => ({
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'yes' } }] },
+    })
+    const shown = async (name: string) => (await rulesOf(name))?.length ?? 0
+    const secretOf = (name: string) => ada.ask('GET', `${secrets()}/${rule(name, 0).resourceNames[0]}`)
+    await make('large', sum('large'), { reads: 'yes' })
+    await make('written-after-large', sum('last'))
+    await part('large-1')
+    await part('large-2')
+    await soon('two parts are in the object', async () => (await shown('large')) === 80)
+    await refused(secretOf('large-3'), 403)
+    await part('large-3', { last: 'yes' })
+    await refused(secretOf('large-3'), 404)
+    await soon('the controller has finished', async () => (await shown('written-after-large')) === 40)
+    assert.equal(await shown('large'), 80)
+    await must(stage.admin.ask('DELETE', `${roles}/large-1`))
+    await soon('the other parts are in the object', async () =>
+      (await rulesOf('large'))?.some((one: object) => isDeepStrictEqual(one, rule('large-3', 0))),
+    )
+    assert.equal(await shown('large'), 80)
   })
 
   test('without a selector, or with an invalid one, is rejected with 422', async () => {

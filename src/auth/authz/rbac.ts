@@ -1,9 +1,10 @@
 // The RBAC rules of each user and group: follows the four RBAC kinds and keeps an index (D27).
 
 import type { Kind, Question } from '../../api/kind.ts'
+import { isFastKey } from '../../api/map-key.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
-import { aggregatedParts, aggregatedRules } from '../../kinds/aggregation.ts'
+import { aggregatedParts } from '../../kinds/aggregation.ts'
 import {
   type BindingObject,
   ClusterRole,
@@ -64,9 +65,7 @@ export interface Rbac {
   stop(): void
 }
 
-export type Bound = {
-  readonly name: string
-  readonly namespace: string
+export type Bound = Ref & {
   readonly roleKind: string
   readonly roleName: string
   readonly users: readonly string[]
@@ -272,7 +271,7 @@ function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
   const uids = teamUidsOf(object)
   const named = (word: string) =>
-    (isInert(object) ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
+    (isInert(object) ? [] : subjects).flatMap(({ kind, name = '' }) => (kind === word && isFastKey(name) ? [name] : []))
   return {
     name: `${kind.kind} ${object.metadata.name}`,
     namespace: object.metadata.namespace ?? '',
@@ -290,11 +289,12 @@ function readBinding(kind: Kind, object: Resource): Bound {
 /** The rules of the role, or of all cluster roles that its selectors match. */
 function effective({ kind, object }: StoredRole, all: Iterable<StoredRole>): EffectiveRules {
   if (kind !== ClusterRole || !object.aggregationRule) {
-    const rules = object.rules ?? noRules
+    const { rules = noRules } = object
     return { rules, parts: [rules] }
   }
   const others = [...all].flatMap(one => (one.kind === ClusterRole ? [one.object] : []))
-  return { rules: aggregatedRules(object, others), parts: aggregatedParts(object, others) }
+  const parts = aggregatedParts(object, others)
+  return { rules: parts.flat(), parts }
 }
 
 const noRules: readonly PolicyRule[] = []

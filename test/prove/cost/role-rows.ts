@@ -3,7 +3,7 @@
 import { judge } from './limits.ts'
 import type { Row } from './rows.ts'
 import type { System } from './system.ts'
-import { many, must, ours, rbac, type User, user } from './users.ts'
+import { bind, many, must, ours, rbac, type User, user } from './users.ts'
 
 export const roleRows: { readonly [what: string]: Row } = {
   'a filtered list by a user with 20 bindings of a role of 45,000 names': system =>
@@ -24,19 +24,35 @@ export const roleRows: { readonly [what: string]: Row } = {
     })
   },
   'a new empty role while an aggregated role has 450,000 names': async system => {
-    const { name, ask, admin } = await user(system, 'holder')
-    for (const at of many(10, index => index)) {
-      const metadata = { name: `part-${at}`, labels: { part: 'yes' } }
-      await must(admin('POST', `${rbac}/clusterroles`, { metadata, rules: many(45, rule => named(at, rule)) }))
-    }
-    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] }
-    await must(admin('POST', `${rbac}/clusterroles`, { metadata: { name: 'whole' }, aggregationRule }))
-    const roleRef = { kind: 'ClusterRole', name: 'whole' }
-    const subjects = [{ kind: 'User', name }]
-    await must(admin('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'whole' }, roleRef, subjects }))
+    const { admin, ...holder } = await aggregate(system)
     const create = async () => {
       await must(admin('POST', `${rbac}/namespaces/default/roles`, { metadata: { generateName: 'empty-' }, rules: [] }))
-      await list({ name, ask })
+      await list(holder)
+    }
+    return (await judge(undefined, create)).problem
+  },
+  'a binding among 2,500 subjects with names of 20 KB': async system => {
+    const { admin, ...holder } = await user(system, 'holder')
+    await bind({ ...holder, admin }, [{ verbs: ['get'], ...secrets, resourceNames: ['one'] }])
+    const create = (at: number) => {
+      const roleRef = { kind: 'ClusterRole', name: 'platform-viewer' }
+      const subjects = many(50, index => ({ kind: 'User', name: long(`${at}-${index}`) }))
+      const metadata = { generateName: 'long-' }
+      return must(admin('POST', `${rbac}/clusterrolebindings`, { metadata, roleRef, subjects }))
+    }
+    for (const at of many(50, index => index)) await create(at)
+    let turn = 50
+    return (await judge(undefined, () => create(turn++))).problem
+  },
+  'a new empty role of a user with 40 small roles, with names of 20 KB': async system => {
+    const { admin, ...holder } = await user(system, 'holder')
+    for (const at of many(40, index => index)) {
+      const rules = [{ verbs: ['get'], ...secrets, resourceNames: many(50, index => long(`${at}-${index}`)) }]
+      await bind({ ...holder, admin }, rules)
+    }
+    const create = async () => {
+      await must(admin('POST', `${rbac}/namespaces/default/roles`, { metadata: { generateName: 'empty-' }, rules: [] }))
+      await list(holder)
     }
     return (await judge(undefined, create)).problem
   },
@@ -64,6 +80,26 @@ const named = (role: number, rule: number) => ({
   ...secrets,
   resourceNames: many(1000, index => `name-${role}-${rule}-${index}`),
 })
+
+/** V8 hashes strings of this length by their length alone. */
+const long = (end: string) => `${'x'.repeat(20_000)}${end.padStart(10, '0')}`
+
+/** A user with an aggregated role of ten large parts. */
+async function aggregate(system: System): Promise<User> {
+  const holder = await user(system, 'holder')
+  const { name, admin } = holder
+  const labels = { part: 'yes' }
+  for (const at of many(10, index => index)) {
+    const metadata = { name: `part-${at}`, labels }
+    await must(admin('POST', `${rbac}/clusterroles`, { metadata, rules: many(45, rule => named(at, rule)) }))
+  }
+  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: labels }] }
+  await must(admin('POST', `${rbac}/clusterroles`, { metadata: { name: 'whole' }, aggregationRule }))
+  const roleRef = { kind: 'ClusterRole', name: 'whole' }
+  const subjects = [{ kind: 'User', name }]
+  await must(admin('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'whole' }, roleRef, subjects }))
+  return holder
+}
 
 type Asker = Pick<User, 'name' | 'ask'>
 const list = ({ ask }: Asker) => must(ask('GET', `${ours}/sharedsecrets?limit=1`))
