@@ -1,7 +1,7 @@
 // Defines the schema of metadata (SPEC §2.2), and the full schema of an object.
 
 import type { Kind } from './kind.ts'
-import { flag, integer, list, mapList, mapOf, type Schema, setOf, struct, text, time } from './schema.ts'
+import { flag, integer, list, longText, mapList, mapOf, type Schema, setOf, struct, text, time } from './schema.ts'
 
 const ownerReference = struct(
   'An object this object depends on.',
@@ -31,7 +31,10 @@ const managedFieldsEntry = struct('Fields that a manager owns.', {
 })
 
 export const metadataSchema = struct('Standard metadata of an object.', {
-  annotations: mapOf(text(''), 'Unstructured values set by external tools. Not queryable; preserved on modification.'),
+  annotations: mapOf(
+    longText(''),
+    'Unstructured values set by external tools. Not queryable; preserved on modification.',
+  ),
   creationTimestamp: time('Server time of creation. Read-only.'),
   deletionGracePeriodSeconds: integer(
     'Seconds granted before removal; set together with deletionTimestamp. Read-only; may only be shortened.',

@@ -43,7 +43,17 @@ const Type = {
   Unsafe: <T>(schema: object) => schema as unknown as TUnsafe<T>,
 }
 
-export const text = (description: string, extra: Extra = {}) => Type.String({ description, ...extra })
+/**
+ * The default maximum of characters (D72). V8 hashes strings of 16,384 and more characters by their length alone, so a Map of
+ * many such names takes quadratic time. Indexes add prefixes and escape characters.
+ */
+const defaultMaxLength = 2048
+
+/** A name, an identifier, or an address. */
+export const text = (description: string, extra: Extra = {}) =>
+  Type.String({ description, maxLength: defaultMaxLength, ...extra })
+/** Text for people or programs, which no index has as a key. Only the size of the object limits it. */
+export const longText = (description: string, extra: Extra = {}) => Type.String({ description, ...extra })
 export const flag = (description: string, extra: Extra = {}) => Type.Boolean({ description, ...extra })
 /** A whole number of at most 2^53, the int64 of Kubernetes. */
 export const integer = (description: string, extra: Extra = {}) =>

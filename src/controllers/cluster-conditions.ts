@@ -62,6 +62,8 @@ type Report = {
   readonly problems: readonly ClusterProblem[]
 }
 
+/** The entry of the work queue for what a problem is about. */
+const entryOf = ({ secret, team = '' }: ClusterProblem) => (secret ? `secret ${secret}` : `team ${team}`)
 /** Agents report every 30 seconds. */
 const silentAfter = 100_000
 /** Conditions are for people. */
@@ -79,8 +81,7 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
   const openTeams = new Set<string>()
   const loop = startLoop({
     reconcile: async entry => {
-      const [kind = '', ...rest] = entry.split(' ')
-      const name = rest.join(' ')
+      const [kind = '', name = ''] = entry.split(' ')
       if (kind === 'cluster') return checkCluster(name)
       if (kind === 'team') await checkTeam(name)
       else await checkSecret(name)
@@ -98,13 +99,13 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
         for (const team of teamNames()) loop.add(`team ${team}`)
       const isSame = JSON.stringify(report?.problems ?? []) === JSON.stringify(before?.problems ?? [])
       if (isSame && report?.version === before?.version && report?.isDisabled === before?.isDisabled) return
-      for (const { uid = '' } of before?.problems ?? []) byUid.get(uid)?.delete(name)
+      for (const { uid = '' } of before?.problems ?? []) {
+        const own = byUid.get(uid)
+        if (own?.delete(name) && own.size === 0) byUid.delete(uid)
+      }
       for (const problem of report?.problems ?? []) note(name, problem)
-      const touched = new Set<string>()
-      for (const { secret, team } of [...(report?.problems ?? []), ...(before?.problems ?? [])])
-        if (secret) touched.add(`secret ${secret}`)
-        else if (team) touched.add(`team ${team}`)
-      for (const entry of touched) loop.add(entry)
+      const problems = [...(report?.problems ?? []), ...(before?.problems ?? [])]
+      for (const entry of new Set(problems.map(entryOf))) loop.add(entry)
       for (const slot of open) loop.add(`secret ${slot}`)
       for (const team of openTeams) loop.add(`team ${team}`)
     },
@@ -113,8 +114,7 @@ export function startClusterConditions(options: ClusterConditionsOptions): {
 
   /** Problems of a team or secret, by its uid and by cluster. */
   const byUid = new Map<string, Map<string, ClusterProblem[]>>()
-  const note = (cluster: string, problem: ClusterProblem) => {
-    const { uid = '' } = problem
+  const note = (cluster: string, problem: ClusterProblem, { uid = '' } = problem) => {
     const own = byUid.get(uid) ?? new Map<string, ClusterProblem[]>()
     byUid.set(uid, own.set(cluster, [...(own.get(cluster) ?? []), problem]))
   }

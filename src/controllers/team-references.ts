@@ -47,7 +47,10 @@ export function startTeamReferences({ resources, kinds, teamUid, failed }: TeamR
     failed: (slot, error) => failed(`pinning the teams of ${slot}`, error),
   })
   const follow = (slot: string, now: Open | undefined) => {
-    for (const team of open.get(slot)?.teams ?? []) waiting.get(team)?.delete(slot)
+    for (const team of open.get(slot)?.teams ?? []) {
+      waiting.get(team)?.delete(slot)
+      if (waiting.get(team)?.size === 0) waiting.delete(team)
+    }
     if (!now?.teams.length) return void open.delete(slot)
     open.set(slot, now)
     for (const team of now.teams) waiting.set(team, (waiting.get(team) ?? new Set()).add(slot))

@@ -1,7 +1,6 @@
 // Computes the rules of aggregated cluster roles.
 
 import { type FieldError, fieldForbidden, isEnough, notSupported, required } from '../api/errors.ts'
-import { isFastKey } from '../api/map-key.ts'
 import { emptyMap } from '../api/object.ts'
 import { type LabelSelector, matchesLabels } from './label-selector.ts'
 import type { PolicyRule } from './policy-rule.ts'
@@ -14,6 +13,8 @@ type LabelledRole = {
 
 /** The limit of an object (D72). The authorizer uses larger rules, too. */
 const maxShownBytes = 1024 * 1024
+/** V8 hashes longer strings by their length alone, so a Map of many of them is slow. Such rules may be shown twice. */
+const maxComparedLength = 16_383
 const encoder = new TextEncoder()
 
 /** The rules that an aggregated role shows: those of its parts, without most duplicates. Undefined: they are too large for an object. */
@@ -23,7 +24,7 @@ export function shownRules(role: LabelledRole, all: Iterable<LabelledRole>): rea
   for (const rules of aggregatedParts(role, all))
     for (const rule of rules) {
       const text = textOf(rule)
-      const key = isFastKey(text) ? text : rule
+      const key = text.length > maxComparedLength ? rule : text
       if (found.has(key)) continue
       found.set(key, rule)
       size += encoder.encode(text).length

@@ -3,7 +3,7 @@
 import type { AuditLine } from '../api/audit-query.ts'
 import { defineKind, type ObjectOfEvent } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { flag, integer, list, mapOf, struct, text, time } from '../api/schema.ts'
+import { flag, integer, list, longText, mapOf, struct, text, time } from '../api/schema.ts'
 
 const user = (description: string) =>
   struct(description, {
@@ -34,12 +34,12 @@ export const AuditEvent = defineKind({
     level: text('Level of the policy: Metadata, Request or RequestResponse.'),
     auditID: text('Identifies the request. The same as the header Audit-Id of the response.'),
     stage: text('Stage of the request: RequestReceived, ResponseStarted, ResponseComplete or Panic.'),
-    requestURI: text('URI of the request.'),
+    requestURI: longText('URI of the request.'),
     verb: text('Verb of the request.'),
     user: user('The authenticated user.'),
     impersonatedUser: user('The user that the request acted as.'),
     sourceIPs: list(text(''), 'Addresses that the request came through, the client first.'),
-    userAgent: text('User agent of the client.'),
+    userAgent: longText('User agent of the client.'),
     objectRef: struct('The object of the request.', {
       resource: text('Plural of the kind.'),
       subresource: text('Subresource, if any.'),
@@ -53,14 +53,14 @@ export const AuditEvent = defineKind({
     responseStatus: struct('The result.', {
       code: integer('HTTP status code.'),
       status: text('Failure, if the request failed.'),
-      reason: text('Machine-readable reason of a failure.'),
-      message: text('Message of a failure.'),
+      reason: longText('Machine-readable reason of a failure.'),
+      message: longText('Message of a failure.'),
     }),
     requestObject: body('The body of the request, if the policy records it.'),
     responseObject: body('The body of the response, if the policy records it.'),
     requestReceivedTimestamp: time('When the request arrived.'),
     stageTimestamp: time('When this stage was reached.'),
-    annotations: mapOf(text(''), 'Facts about the request, such as the decision of the authorizer.'),
+    annotations: mapOf(longText(''), 'Facts about the request, such as the decision of the authorizer.'),
     redacted: flag(
       'Whether addresses, groups, messages and bodies are left out, because the caller sees the event as the owner of the object.',
     ),

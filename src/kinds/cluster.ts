@@ -6,7 +6,7 @@ import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf, type ObjectPermission, type PermissionSubject } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
-import { flag, list, mapList, type Static, setOf, struct, text, time } from '../api/schema.ts'
+import { flag, list, longText, mapList, type Static, setOf, struct, text, time } from '../api/schema.ts'
 import { agentSubject } from './cluster-desired.ts'
 import { keepConditions } from './object-conditions.ts'
 import { conditions, observedGeneration } from './shared-schema.ts'
@@ -21,7 +21,7 @@ const project = struct(
 )
 
 const spec = struct('Desired state of the cluster.', {
-  displayName: text('Name shown to people.'),
+  displayName: longText('Name shown to people.'),
   gateway: struct('Gateway of the cluster. Requests to the cluster through this server go there.', {
     url: text('URL of the gateway, https only.', { maxLength: 2048 }),
     caBundle: text('CA certificates of the gateway, PEM. Default: those of the operating system.', {

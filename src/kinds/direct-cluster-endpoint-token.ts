@@ -3,7 +3,7 @@
 import type { Scope } from '../api/caller.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { closed, integer, type Static, struct, text, time } from '../api/schema.ts'
+import { closed, integer, longText, type Static, struct, time } from '../api/schema.ts'
 import { checkScope } from './scope-validation.ts'
 import { scope } from './shared-schema.ts'
 
@@ -14,7 +14,7 @@ const spec = struct(
   closed,
 )
 const status = struct('The token.', {
-  token: text('The issued token, a signed JWT.'),
+  token: longText('The issued token, a signed JWT.'),
   expirationTimestamp: time('Expiry.'),
 })
 

@@ -1,7 +1,7 @@
 // LoginState: an internal kind with one-time state of sign-in, such as device codes and ids of used tokens.
 
 import { defineKind } from '../api/kind.ts'
-import { struct, text, time } from '../api/schema.ts'
+import { longText, struct, text, time } from '../api/schema.ts'
 
 export const LoginState = defineKind({
   kind: 'LoginState',
@@ -13,7 +13,7 @@ export const LoginState = defineKind({
   spec: struct('The state.', {
     purpose: text('Step of the sign-in.'),
     expires: time('Time when the server deletes it.'),
-    data: text('The state as JSON, encrypted. Never shown.'),
+    data: longText('The state as JSON, encrypted. Never shown.'),
   }),
   hidden: ['spec.data'],
   sealed: ['spec.data'],

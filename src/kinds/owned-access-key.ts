@@ -6,7 +6,7 @@ import { type FieldError, fieldForbidden, invalidValue, isEnough } from '../api/
 import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf, type ObjectPermission, type PermissionSubject } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { closed, flag, integer, list, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import { closed, flag, integer, list, longText, mapOf, oneOf, type Static, struct, text, time } from '../api/schema.ts'
 import { isAgentSubject } from './cluster-desired.ts'
 import { joinActivity, rotation } from './key-rotation.ts'
 import { checkScope } from './scope-validation.ts'
@@ -16,41 +16,41 @@ import { meansTeam } from './team-uids.ts'
 const identity = struct('Single sign-on login data, if available.', {
   userId: text('Subject of the user.'),
   username: text('Username.'),
-  preferredUsername: text('Preferred username or display name.'),
-  email: text('E-mail of the user.'),
+  preferredUsername: longText('Preferred username or display name.'),
+  email: longText('E-mail of the user.'),
   emailVerified: flag('Whether the e-mail was verified.'),
   groups: list(text(''), 'Groups from the identity provider.'),
   connector: text('Name of the connector the key was created from.'),
-  connectorData: text('Data the connector needs for later requests. Never shown.'),
+  connectorData: longText('Data the connector needs for later requests. Never shown.'),
   identityRefresh: time('Last time the identity was refreshed.'),
-  extraClaims: mapOf(text(''), 'Further claims of the identity.'),
+  extraClaims: mapOf(longText(''), 'Further claims of the identity.'),
 })
 
 const oidcLogin = struct('Deprecated, use identity. OIDC login data.', {
-  idToken: text('Current ID token from login. Never shown.'),
-  accessToken: text('Current access token from login. Never shown.'),
-  refreshToken: text('Current refresh token from login. Never shown.'),
+  idToken: longText('Current ID token from login. Never shown.'),
+  accessToken: longText('Current access token from login. Never shown.'),
+  refreshToken: longText('Current refresh token from login. Never shown.'),
   lastRefresh: time('Last time the ID token was refreshed.'),
 })
 
 const oidcProvider = struct('If the token is a refresh token, information about it.', {
   clientId: text('Client of the provider.'),
   nonce: text('Nonce of the login.'),
-  redirectUri: text('Redirect URI of the login.'),
-  scopes: text('Requested scopes.'),
+  redirectUri: longText('Redirect URI of the login.'),
+  scopes: longText('Requested scopes.'),
   connector: text('Name of the connector the key was created from.'),
 })
 
 const spec = struct(
   'Desired state of the access key.',
   {
-    displayName: text('Name shown to people.'),
-    description: text('Free-text description.'),
+    displayName: longText('Name shown to people.'),
+    description: longText('Free-text description.'),
     user: text('The user this key refers to. Exactly one of user, team, subject; none means the caller.'),
     team: text('The team this key refers to.'),
     subject: text('Generic subject usable instead of user or team.'),
     groups: list(text(''), 'Extra groups applied when using the key.'),
-    key: text(
+    key: longText(
       'The key itself, used as bearer token. Shown once, in the response to its creation. Generated if absent.',
     ),
     disabled: flag('When true, the key continues to exist but does not grant access.'),

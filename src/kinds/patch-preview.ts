@@ -4,7 +4,7 @@ import { type FieldError, invalidValue, notSupported, required, tooLong, tooMany
 import { defineKind } from '../api/kind.ts'
 import { dnsLabel } from '../api/names.ts'
 import { isObject, type Json, type JsonObject } from '../api/object.ts'
-import { flag, integer, list, oneOf, type Static, struct, type TSchema, text } from '../api/schema.ts'
+import { flag, integer, list, longText, oneOf, type Static, struct, type TSchema, text } from '../api/schema.ts'
 import { review } from './self-reviews.ts'
 
 const open = { 'x-kubernetes-preserve-unknown-fields': true } as const
@@ -18,8 +18,8 @@ const [defaultRounds, maxRounds] = [10, 20]
 
 const patch = struct('A patch, as in sync.toHost.endpoints.patches.', {
   path: text('Path of the values; "" is the whole object.'),
-  expression: text('JavaScript expression for the direction to the host.'),
-  reverseExpression: text('JavaScript expression for the direction to the virtual cluster.'),
+  expression: longText('JavaScript expression for the direction to the host.'),
+  reverseExpression: longText('JavaScript expression for the direction to the virtual cluster.'),
   reference: anyObject('Rewrites a reference to another object.'),
   labels: anyObject('Rewrites a label selector.'),
 })
@@ -48,8 +48,8 @@ const position = {
   column: integer('Column, from 1.'),
 }
 const problem = struct('Why the syncer would not write the object.', {
-  reason: text('Machine-readable reason, such as InvalidPatch, PatchFailed, NotSynced or TimeLimit.'),
-  message: text('Human-readable message.'),
+  reason: longText('Machine-readable reason, such as InvalidPatch, PatchFailed, NotSynced or TimeLimit.'),
+  message: longText('Human-readable message.'),
   patch: integer('Index of the patch.'),
   field: text('Field of the patch.'),
   path: text('Path in the object.'),
@@ -58,7 +58,7 @@ const problem = struct('Why the syncer would not write the object.', {
 const staticProblem = struct('An error in a patch or in the configuration.', {
   patch: integer('Index of the patch; absent: the error is in the configuration.'),
   field: text('Field of the patch, or path in the configuration.'),
-  message: text('Human-readable message.'),
+  message: longText('Human-readable message.'),
   ...position,
 })
 const change = struct('A changed value.', {
@@ -73,13 +73,13 @@ const trace = list(
     changes: list(change, 'Changed values.'),
     unchanged: list(text(''), 'Matched paths whose value did not change.'),
     skipped: list(
-      struct('A skipped match.', { path: text('Path of the value.'), reason: text('Why it was skipped.') }),
+      struct('A skipped match.', { path: text('Path of the value.'), reason: longText('Why it was skipped.') }),
       'Paths that the patch does not apply to.',
     ),
     unmatched: flag('Whether the patch matches nothing in this object.'),
     milliseconds: anyValue('Duration of the patch.'),
     error: struct('The error that ended the preview.', {
-      message: text('Human-readable message.'),
+      message: longText('Human-readable message.'),
       path: text('Path of the value.'),
       field: text('Field of the patch.'),
       ...position,
@@ -129,7 +129,7 @@ const status = struct('Result of the preview.', {
           }),
           'Values that are not restored.',
         ),
-        skipped: text('Why the patch was not checked.'),
+        skipped: longText('Why the patch was not checked.'),
       }),
       'Results by patch.',
     ),

@@ -4,7 +4,7 @@ import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { type Static, struct, text, time } from '../api/schema.ts'
+import { longText, type Static, struct, text, time } from '../api/schema.ts'
 import { checkDeliveries, deliver, deliverGrants } from './delivery.ts'
 import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
 import { conditionOf, keepConditions } from './object-conditions.ts'
@@ -35,8 +35,8 @@ const sharedSecretRef = struct('The SharedSecret whose data this secret follows.
 })
 
 const spec = struct('Desired state of the project secret.', {
-  displayName: text('Name shown to people.'),
-  description: text('Describes the project secret.'),
+  displayName: longText('Name shown to people.'),
+  description: longText('Describes the project secret.'),
   owner,
   data,
   stringData,

@@ -1,16 +1,16 @@
 // Validates secret data of SharedSecret and ProjectSecret (D7, D29).
 
 import { type FieldError, invalidSecret, invalidValue, isEnough } from '../api/errors.ts'
-import { mapOf, text } from '../api/schema.ts'
+import { longText, mapOf } from '../api/schema.ts'
 
 export const data = mapOf(
-  text('', { format: 'byte' }),
+  longText('', { format: 'byte' }),
   'Secret data. Keys consist of alphanumeric characters, -, _ or .; values are base64 (RFC 4648 section 4) of any bytes.',
   { maxProperties: 4096 },
 )
 
 export const stringData = mapOf(
-  text(''),
+  longText(''),
   'Write-only: values as text. The server merges them over data, stores them as base64, and never shows this field.',
   { maxProperties: 4096 },
 )

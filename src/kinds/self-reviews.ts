@@ -4,7 +4,7 @@
 import type { Caller } from '../api/caller.ts'
 import { type FieldError, invalidValue } from '../api/errors.ts'
 import { defineKind, type Question } from '../api/kind.ts'
-import { flag, list, mapOf, type Static, struct, text } from '../api/schema.ts'
+import { flag, list, longText, mapOf, type Static, struct, text } from '../api/schema.ts'
 
 export const review = {
   version: 'v1',
@@ -51,8 +51,8 @@ export const attributes = {
     resource: text('Plural of the kind; * means all.'),
     subresource: text('Subresource, if any.'),
     name: text('Name; empty means all.'),
-    fieldSelector: struct('Limits the request to a field selector.', { rawSelector: text('The selector.') }),
-    labelSelector: struct('Limits the request to a label selector.', { rawSelector: text('The selector.') }),
+    fieldSelector: struct('Limits the request to a field selector.', { rawSelector: longText('The selector.') }),
+    labelSelector: struct('Limits the request to a label selector.', { rawSelector: longText('The selector.') }),
   }),
   nonResourceAttributes: struct('A request for a path.', { path: text('The path.'), verb: text('The verb.') }),
 }
@@ -69,8 +69,8 @@ export const SelfSubjectAccessReview = defineKind({
   status: struct('Result of the review.', {
     allowed: flag('Whether it is allowed.'),
     denied: flag('Whether it is denied regardless of other authorizers.'),
-    reason: text('Reason of the decision.'),
-    evaluationError: text('Error during the evaluation.'),
+    reason: longText('Reason of the decision.'),
+    evaluationError: longText('Error during the evaluation.'),
   }),
   validate: next => checkAttributes(next.spec),
   sample: {
@@ -137,7 +137,7 @@ export const SelfSubjectRulesReview = defineKind({
     resourceRules: list(resourceRule, 'Rules about resources.'),
     nonResourceRules: list(nonResourceRule, 'Rules about paths.'),
     incomplete: flag('Whether the list may lack rules.'),
-    evaluationError: text('Error during the evaluation.'),
+    evaluationError: longText('Error during the evaluation.'),
   }),
   sample: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } },
 })

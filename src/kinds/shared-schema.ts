@@ -7,7 +7,19 @@ import { type FieldError, fieldForbidden, invalidValue, isEnough, required } fro
 import type { Grant, Recipient } from '../api/grant.ts'
 import type { ObjectPermission, PermissionSubject } from '../api/kind.ts'
 import type { Json, Resource } from '../api/object.ts'
-import { closed, flag, integer, list, mapList, oneOf, type Static, struct, text, time } from '../api/schema.ts'
+import {
+  closed,
+  flag,
+  integer,
+  list,
+  longText,
+  mapList,
+  oneOf,
+  type Static,
+  struct,
+  text,
+  time,
+} from '../api/schema.ts'
 import { teamMatcher, teamOfGroup } from './team-uids.ts'
 
 export const owner = struct('Owner of the object: a user or a team. Defaults to the creator.', {
@@ -145,7 +157,7 @@ export const conditions = mapList(
       severity: text('Severity if the status is not True.'),
       lastTransitionTime: time('Last time the status changed.'),
       reason: text('Machine-readable reason.'),
-      message: text('Human-readable message.'),
+      message: longText('Human-readable message.'),
     },
     ['type', 'status'],
   ),
@@ -231,9 +243,8 @@ export function sharedGrants({ spec }: Resource<Shared, unknown>, only?: Recipie
   const { owner: whose, access: entries = [] } = spec ?? {}
   const grants: Grant[] = []
   const isWanted = ({ kind, name }: Recipient) => !only || (only.kind === kind && only.name === name)
-  const name = whose?.user || whose?.team
-  if (name) {
-    const to: Recipient = whose?.user ? userNamed(name) : { kind: 'team', name }
+  if (whose?.user || whose?.team) {
+    const to: Recipient = whose.user ? userNamed(whose.user) : { kind: 'team', name: whose.team ?? '' }
     if (isWanted(to)) grants.push({ type: 'owner', field: 'spec.owner', to })
   }
   for (const [index, { verbs = [], subresources = [], users = [], teams = [] }] of entries.entries()) {

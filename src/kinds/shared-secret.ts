@@ -2,7 +2,7 @@
 
 import { defineKind, type KindOf } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
-import { type Static, struct, text } from '../api/schema.ts'
+import { longText, type Static, struct } from '../api/schema.ts'
 import { formerLastRead, lastReadColumn, lastread } from './last-read.ts'
 import { keepConditions } from './object-conditions.ts'
 import { checkData, data, lastApplied, stringData, textForms } from './secret-data.ts'
@@ -22,8 +22,8 @@ import {
 } from './shared-schema.ts'
 
 const spec = struct('Desired state of the shared secret.', {
-  displayName: text('Name shown to people.'),
-  description: text('Describes the shared secret.'),
+  displayName: longText('Name shown to people.'),
+  description: longText('Describes the shared secret.'),
   owner,
   data,
   stringData,

@@ -2,7 +2,7 @@
 // Administrators create a new one with a SigningKeyRotation.
 
 import { defineKind } from '../api/kind.ts'
-import { struct, text, time } from '../api/schema.ts'
+import { longText, struct, text, time } from '../api/schema.ts'
 
 export const SigningKey = defineKind({
   kind: 'SigningKey',
@@ -18,7 +18,7 @@ export const SigningKey = defineKind({
       x: text('First coordinate.'),
       y: text('Second coordinate.'),
     }),
-    privateKey: text('The private key, encrypted. Never shown.'),
+    privateKey: longText('The private key, encrypted. Never shown.'),
   }),
   hidden: ['spec.privateKey'],
   sealed: ['spec.privateKey'],

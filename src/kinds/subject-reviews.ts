@@ -3,7 +3,7 @@
 
 import { invalidValue, required } from '../api/errors.ts'
 import { defineKind } from '../api/kind.ts'
-import { flag, list, mapOf, struct, text } from '../api/schema.ts'
+import { flag, list, longText, mapOf, struct, text } from '../api/schema.ts'
 import { attributes, checkAttributes, review, userInfo } from './self-reviews.ts'
 import { scope } from './shared-schema.ts'
 
@@ -16,14 +16,14 @@ export const TokenReview = defineKind({
   singular: 'tokenreview',
   description: 'TokenReview shows the owner of a bearer key.',
   spec: struct('The request to review.', {
-    token: text('The key.'),
+    token: longText('The key.'),
     audiences: list(text(''), 'Audiences that the key must have.'),
   }),
   status: struct('Result of the review.', {
     authenticated: flag('Whether the key is valid.'),
     user: userInfo,
     audiences: list(text(''), 'Audiences of the key.'),
-    error: text('Why the key is not valid.'),
+    error: longText('Why the key is not valid.'),
   }),
   validate: next => (next.spec?.token ? [] : [required('spec.token', 'key to review')]),
   sample: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token: 'plat_none' } },
@@ -47,8 +47,8 @@ export const SubjectAccessReview = defineKind({
   status: struct('Result of the review.', {
     allowed: flag('Whether it is allowed.'),
     denied: flag('Whether it is denied regardless of other authorizers.'),
-    reason: text('Reason of the decision.'),
-    evaluationError: text('Error during the evaluation.'),
+    reason: longText('Reason of the decision.'),
+    evaluationError: longText('Error during the evaluation.'),
   }),
   validate: next => [
     ...checkAttributes(next.spec),
@@ -65,9 +65,9 @@ export const SubjectAccessReview = defineKind({
 
 const tokenCheck = struct('One check of a token.', {
   name: text('Name of the check, such as signature or claimValidationRules[0].'),
-  rule: text('Expression or claim of the rule.'),
+  rule: longText('Expression or claim of the rule.'),
   passed: flag('Whether the token passed the check.'),
-  message: text('Why the token failed the check.'),
+  message: longText('Why the token failed the check.'),
   found: list(text(''), 'Issuer or audiences of the token, if their check failed.'),
   configured: list(text(''), 'Issuers or audiences that auth.yaml has, if their check failed.'),
 })
@@ -96,11 +96,13 @@ export const AccessExplanation = defineKind({
     ...attributes,
     user: text('The user to check. Defaults to the caller.'),
     whoCan: flag('List the users who may do it instead.'),
-    token: text('Explain this token of an external issuer instead. It is never returned. No other field may be set.'),
+    token: longText(
+      'Explain this token of an external issuer instead. It is never returned. No other field may be set.',
+    ),
   }),
   status: struct('Result of the review.', {
     allowed: flag('Whether it is allowed.'),
-    reason: text('Reason of the decision.'),
+    reason: longText('Reason of the decision.'),
     steps: list(text(''), 'Steps of the decision, from the key to the rule.'),
     nearMisses: list(text(''), 'Rules that almost allow it.'),
     who: list(text(''), 'Users who may do it.'),

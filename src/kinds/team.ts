@@ -6,7 +6,7 @@ import type { Grant, Recipient } from '../api/grant.ts'
 import { defineKind, type KindOf, type PermissionSubject } from '../api/kind.ts'
 import { dnsLabel, isReservedName } from '../api/names.ts'
 import type { Resource } from '../api/object.ts'
-import { type Static, setOf, struct, text } from '../api/schema.ts'
+import { longText, type Static, setOf, struct, text } from '../api/schema.ts'
 import { keepConditions } from './object-conditions.ts'
 import { checkPullSecrets, imagePullSecrets, pullTarget } from './pull-secrets.ts'
 import {
@@ -26,8 +26,8 @@ import { ownerName } from './shared-secret.ts'
 import { checkClusterRoles, clusterRoles, localRoles, remoteRoles } from './team-cluster-roles.ts'
 
 const spec = struct('Desired state of the team.', {
-  displayName: text('Name shown to people.'),
-  description: text('Description of the team.'),
+  displayName: longText('Name shown to people.'),
+  description: longText('Description of the team.'),
   owner,
   username: text(
     'Second name of the team, also for an image registry: a DNS label that no other team has as name or username. Defaults to the object name. Objects may name the team by it; the server stores the name.',

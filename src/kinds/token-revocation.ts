@@ -3,7 +3,7 @@
 import { type FieldError, invalidValue, required } from '../api/errors.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import { type Resource, timestamp } from '../api/object.ts'
-import { flag, list, mapOf, type Static, struct, text, time } from '../api/schema.ts'
+import { flag, list, longText, mapOf, type Static, struct, text, time } from '../api/schema.ts'
 import { longestTokenTTL } from './direct-cluster-endpoint-token.ts'
 
 const spec = struct('The revoked tokens.', {
@@ -17,7 +17,7 @@ const spec = struct('The revoked tokens.', {
     'Times before notBefore for single names in users and groups. Their tokens are revoked until that time only.',
   ),
   tokensOnly: flag('When true, revokes tokens only. Requests and streams that use the access key itself continue.'),
-  reason: text('Human-readable reason.'),
+  reason: longText('Human-readable reason.'),
   notBefore: time('Revokes tokens issued until this time. Defaults to now.'),
   until: time(
     'Time when all revoked tokens have expired and the server deletes this object. The server replaces an earlier time.',

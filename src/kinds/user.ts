@@ -6,15 +6,15 @@ import type { Grant } from '../api/grant.ts'
 import { defineKind, type KindOf } from '../api/kind.ts'
 import { dnsSubdomain, isReservedName } from '../api/names.ts'
 import { type Resource, timestamp } from '../api/object.ts'
-import { flag, list, type Schema, type Static, struct, text, time } from '../api/schema.ts'
+import { flag, list, longText, type Schema, type Static, struct, text, time } from '../api/schema.ts'
 import { conditions, observedGeneration } from './shared-schema.ts'
 
 const spec = struct('Desired state of the user.', {
   username: text(
     'Name of the user in keys, bindings, teams, owners and access entries. Unique and immutable. Defaults to the object name.',
   ),
-  displayName: text('Name shown to people. Every sign-in updates it.'),
-  email: text('E-mail address, for display only. Every sign-in updates it.'),
+  displayName: longText('Name shown to people. Every sign-in updates it.'),
+  email: longText('E-mail address, for display only. Every sign-in updates it.'),
   disabled: flag('When true, the keys, sessions and tokens of the user are invalid.'),
 })
 

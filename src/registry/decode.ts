@@ -81,7 +81,7 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
   const metadata = conform(metadataSchema, value, 'metadata', own)
   found.unknown.push(...own.unknown)
   found.deprecated.push(...own.deprecated)
-  found.errors.push(...own.errors.filter(error => error.reason === tooManyReason))
+  found.errors.push(...own.errors.filter(({ reason }) => reason === tooManyReason || reason === tooLongReason))
   // Missing fields of ownerReferences are field errors. A wrong JSON type is a decoding error.
   const [wrong] = own.wrongTypes
   if (wrong) {

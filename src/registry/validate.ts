@@ -114,7 +114,7 @@ const fits = (schema: Schema, value: Json) =>
   (schema.type === 'string' || schema.type === 'boolean') &&
   !schema.enum &&
   !schema.deprecated &&
-  schema.maxLength === undefined &&
+  (schema.maxLength === undefined || (value as string).length <= schema.maxLength) &&
   (!schema.format || (schema.format === 'byte' && base64.test(value as string)))
 
 function conformList(schema: Schema, value: readonly Json[], path: string, found: Findings): Json {

@@ -41,6 +41,34 @@ describe('limits of one request', () => {
       assert.match(text, /must have at most 250 items/)
     })
 
+  for (const [field, object] of Object.entries({
+    'metadata.name': (text: string) => ({ metadata: { name: text } }),
+    'metadata.ownerReferences[0].uid': (uid: string) => ({
+      metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'default', uid }] },
+    }),
+    'spec.user': (user: string) => ({ spec: { user } }),
+    'spec.groups[1]': (group: string) => ({ spec: { groups: ['short', group] } }),
+    'spec.scope.rules[0].namespaces[0]': (name: string) => ({ spec: { scope: { rules: [{ namespaces: [name] }] } } }),
+  }))
+    test(`${field} has at most 2,048 characters, in a create and in a patch`, async () => {
+      const tooLong = (text: string) => text.includes(`${field}: Too long: may not be more than 2048 bytes`)
+      const created = await ask('POST', `${ours}/ownedaccesskeys`, object('x'.repeat(2049)))
+      assert.equal(created.code, 422)
+      assert.ok(tooLong(created.text), created.text)
+      const { text } = await ask('POST', `${ours}/ownedaccesskeys`, { metadata: { generateName: 'short-' } })
+      const url = `${ours}/ownedaccesskeys/${(JSON.parse(text) as { metadata: { name: string } }).metadata.name}`
+      const patched = await ask('PATCH', url, object('x'.repeat(2049)), 'application/merge-patch+json')
+      assert.ok(tooLong(patched.text), patched.text)
+      const within = await ask('POST', `${ours}/ownedaccesskeys`, object('x'.repeat(2048)))
+      assert.ok(!within.text.includes('Too long'), within.text)
+    })
+
+  test('a description, a message and an annotation may be longer', async () => {
+    const long = 'x'.repeat(20_000)
+    const object = { metadata: { generateName: 'long-', annotations: { note: long } }, spec: { description: long } }
+    assert.equal((await ask('POST', `${ours}/teams`, object)).code, 201)
+  })
+
   test('a body has at most 25,000 keys, without the first ten of each map', async () => {
     const labels = (count: number) => Object.fromEntries(many(count, at => [`k${at}`, 'v']))
     const object = (count: number) => ({ metadata: { name: 'wide', labels: labels(count + 10) } })

@@ -219,21 +219,25 @@ const pulledIn = (record: TeamRecord | undefined) =>
 const isSame = (one: readonly string[] = [], other: readonly string[] = []) =>
   one.length === other.length && one.every((word, index) => word === other[index])
 
-const maxUsers = 100_000
+/** Characters of all users. */
+const maxSize = 2_000_000
 
 /** By user. Users without an entry have the last common version. */
 function openVersions() {
   const own = new Map<string, number>()
+  let size = 0
   let newest = 0
   let floor = 0
   const stepAll = () => {
     own.clear()
+    size = 0
     floor = ++newest
   }
   return {
     of: (user: string): number => own.get(user) ?? floor,
     step: (user: string): void => {
-      if (own.size >= maxUsers) stepAll()
+      if (!own.has(user)) size += user.length
+      if (size > maxSize) stepAll()
       own.set(user, ++newest)
     },
     stepAll,

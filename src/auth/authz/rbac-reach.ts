@@ -1,6 +1,5 @@
 // Computes the objects of a resource that some roles allow. Filtered lists look only at these objects.
 
-import { isFastKey } from '../../api/map-key.ts'
 import type { Ref } from '../../api/object.ts'
 import type { PolicyRule } from './rbac-rules.ts'
 
@@ -76,7 +75,7 @@ function computeReach(rules: readonly PolicyRule[]): RoleReach {
   const names = new Set<string>()
   for (const { resourceNames } of rules) {
     if (!resourceNames?.length) return 'all'
-    for (const name of resourceNames) if (isFastKey(name)) names.add(name)
+    for (const name of resourceNames) names.add(name)
     if (names.size > maxNames) return 'all'
   }
   return names

@@ -1,7 +1,6 @@
 // Indexes RBAC rules: whether one of them allows a request, or covers another rule. Pure; the semantics of Kubernetes (D27), and `teams/*`.
 
 import type { Question } from '../../api/kind.ts'
-import { isFastKey } from '../../api/map-key.ts'
 import type { Target } from '../../api/permissions.ts'
 import type { PolicyRule } from '../../kinds/policy-rule.ts'
 
@@ -49,9 +48,9 @@ export function indexRules<T>(rules: readonly Sourced<T>[]): RuleIndex<T> {
   const forPaths = rules.filter(({ rule }) => rule.nonResourceURLs?.length)
   for (const one of rules) {
     const { resources, resourceNames } = one.rule
-    if (resourceNames?.length) for (const name of keysOf(resourceNames)) addNamed(named, name, one)
+    if (resourceNames?.length) for (const name of new Set(resourceNames)) addNamed(named, name, one)
     else
-      for (const word of keysOf(resources)) {
+      for (const word of new Set(resources)) {
         const there = open.get(word)
         if (there) there.rules.push(one)
         else open.set(word, { rules: [one] })
@@ -123,9 +122,6 @@ function wordsFor(resource: string, subresource: string): readonly string[] {
   return subresource === '*' ? [own, '*'] : [own, '*', `*/${subresource}`, `${resource}/*`]
 }
 
-/** Longer words match nothing. */
-const keysOf = (words: readonly string[] = []) => new Set(words.filter(isFastKey))
-
 /** A longer list of rules for one name is grouped by resource. */
 const long = 64
 
@@ -150,7 +146,7 @@ function groupBy<T>(
 ): Map<string, Sourced<T>[]> {
   const found = new Map<string, Sourced<T>[]>()
   for (const one of rules)
-    for (const word of keysOf(wordsOf(one.rule))) {
+    for (const word of new Set(wordsOf(one.rule))) {
       const list = found.get(word)
       if (list) list.push(one)
       else found.set(word, [one])

@@ -1,7 +1,6 @@
 // The RBAC rules of each user and group: follows the four RBAC kinds and keeps an index (D27).
 
 import type { Kind, Question } from '../../api/kind.ts'
-import { isFastKey } from '../../api/map-key.ts'
 import type { Ref, Resource } from '../../api/object.ts'
 import type { Resources } from '../../api/resources.ts'
 import { aggregatedParts } from '../../kinds/aggregation.ts'
@@ -271,7 +270,7 @@ function readBinding(kind: Kind, object: Resource): Bound {
   const { roleRef, subjects = [] } = object as BindingObject
   const uids = teamUidsOf(object)
   const named = (word: string) =>
-    (isInert(object) ? [] : subjects).flatMap(({ kind, name = '' }) => (kind === word && isFastKey(name) ? [name] : []))
+    (isInert(object) ? [] : subjects).flatMap(one => (one.kind === word ? [one.name ?? ''] : []))
   return {
     name: `${kind.kind} ${object.metadata.name}`,
     namespace: object.metadata.namespace ?? '',

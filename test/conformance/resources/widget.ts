@@ -1,7 +1,7 @@
 // A kind for tests: namespaced, with every list type, a deprecated field and nothing hidden, so that stored bytes are sent as they are.
 
 import { defineKind } from '../../../src/api/kind.ts'
-import { flag, integer, list, mapList, mapOf, setOf, struct, text } from '../../../src/api/schema.ts'
+import { flag, integer, list, longText, mapList, mapOf, setOf, struct, text } from '../../../src/api/schema.ts'
 
 export const Widget = defineKind({
   kind: 'Widget',
@@ -13,7 +13,7 @@ export const Widget = defineKind({
   description: 'Widget is a thing that tests make.',
   spec: struct('Desired state of the widget.', {
     size: integer('How large it is.', { minimum: 0 }),
-    note: text('A description of the widget.'),
+    note: longText('A description of the widget.'),
     ready: flag('Whether it may be used.'),
     old: text('Nobody uses this any more.', { deprecated: true }),
     tags: setOf(text(''), 'Words for it.'),

@@ -3,7 +3,7 @@
 import { judge } from './limits.ts'
 import type { Row } from './rows.ts'
 import type { System } from './system.ts'
-import { bind, many, must, ours, rbac, type User, user } from './users.ts'
+import { many, must, ours, rbac, type User, user } from './users.ts'
 
 export const roleRows: { readonly [what: string]: Row } = {
   'a filtered list by a user with 20 bindings of a role of 45,000 names': system =>
@@ -25,31 +25,6 @@ export const roleRows: { readonly [what: string]: Row } = {
   },
   'a new empty role while an aggregated role has 450,000 names': async system => {
     const { admin, ...holder } = await aggregate(system)
-    const create = async () => {
-      await must(admin('POST', `${rbac}/namespaces/default/roles`, { metadata: { generateName: 'empty-' }, rules: [] }))
-      await list(holder)
-    }
-    return (await judge(undefined, create)).problem
-  },
-  'a binding among 2,500 subjects with names of 20 KB': async system => {
-    const { admin, ...holder } = await user(system, 'holder')
-    await bind({ ...holder, admin }, [{ verbs: ['get'], ...secrets, resourceNames: ['one'] }])
-    const create = (at: number) => {
-      const roleRef = { kind: 'ClusterRole', name: 'platform-viewer' }
-      const subjects = many(50, index => ({ kind: 'User', name: long(`${at}-${index}`) }))
-      const metadata = { generateName: 'long-' }
-      return must(admin('POST', `${rbac}/clusterrolebindings`, { metadata, roleRef, subjects }))
-    }
-    for (const at of many(50, index => index)) await create(at)
-    let turn = 50
-    return (await judge(undefined, () => create(turn++))).problem
-  },
-  'a new empty role of a user with 40 small roles, with names of 20 KB': async system => {
-    const { admin, ...holder } = await user(system, 'holder')
-    for (const at of many(40, index => index)) {
-      const rules = [{ verbs: ['get'], ...secrets, resourceNames: many(50, index => long(`${at}-${index}`)) }]
-      await bind({ ...holder, admin }, rules)
-    }
     const create = async () => {
       await must(admin('POST', `${rbac}/namespaces/default/roles`, { metadata: { generateName: 'empty-' }, rules: [] }))
       await list(holder)
@@ -80,9 +55,6 @@ const named = (role: number, rule: number) => ({
   ...secrets,
   resourceNames: many(1000, index => `name-${role}-${rule}-${index}`),
 })
-
-/** V8 hashes strings of this length by their length alone. */
-const long = (end: string) => `${'x'.repeat(20_000)}${end.padStart(10, '0')}`
 
 /** A user with an aggregated role of ten large parts. */
 async function aggregate(system: System): Promise<User> {

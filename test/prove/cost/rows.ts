@@ -5,6 +5,7 @@ import { countDecryptions } from './decryptions.ts'
 import { grantRows } from './grant-rows.ts'
 import { keyRows } from './key-rows.ts'
 import { judge, pieceProblem } from './limits.ts'
+import { longNameRows } from './long-name-rows.ts'
 import { managedRows } from './managed-rows.ts'
 import { memoryRows } from './memory-rows.ts'
 import { measure } from './meter.ts'
@@ -90,7 +91,13 @@ const ownRows: { readonly [what: string]: Row } = {
 }
 
 /** The rows of large roles and of many objects, whose set-up takes longest. */
-const largeRows: { readonly [what: string]: Row } = { ...roleRows, ...crowdRows, ...userRows, ...keyRows }
+const largeRows: { readonly [what: string]: Row } = {
+  ...roleRows,
+  ...crowdRows,
+  ...userRows,
+  ...keyRows,
+  ...longNameRows,
+}
 
 export const rows: { readonly [what: string]: Row } = {
   ...ownRows,
