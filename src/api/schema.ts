@@ -44,14 +44,14 @@ const Type = {
 }
 
 /**
- * The default maximum of characters (D72). V8 hashes strings of 16,384 and more characters by their length alone, so a Map of
+ * The maximum of characters in a name (D72), unless its schema has another one. V8 hashes strings of 16,384 and more characters by their length alone, so a Map of
  * many such names takes quadratic time. Indexes add prefixes and escape characters.
  */
-const defaultMaxLength = 2048
+export const maxNameLength = 2048
 
 /** A name, an identifier, or an address. */
 export const text = (description: string, extra: Extra = {}) =>
-  Type.String({ description, maxLength: defaultMaxLength, ...extra })
+  Type.String({ description, maxLength: maxNameLength, ...extra })
 /** Text for people or programs, which no index has as a key. Only the size of the object limits it. */
 export const longText = (description: string, extra: Extra = {}) => Type.String({ description, ...extra })
 export const flag = (description: string, extra: Extra = {}) => Type.Boolean({ description, ...extra })

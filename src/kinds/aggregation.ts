@@ -11,6 +11,8 @@ type LabelledRole = {
   readonly metadata: { readonly labels?: { readonly [key: string]: string }; readonly name?: string }
 }
 
+/** The maximum of rules in a role. */
+export const maxRules = 1000
 /** The limit of an object (D72). The authorizer uses larger rules, too. */
 const maxShownBytes = 1024 * 1024
 /** V8 hashes longer strings by their length alone, so a Map of many of them is slow. Such rules may be shown twice. */
@@ -28,7 +30,7 @@ export function shownRules(role: LabelledRole, all: Iterable<LabelledRole>): rea
       if (found.has(key)) continue
       found.set(key, rule)
       size += encoder.encode(text).length
-      if (size > maxShownBytes) return undefined
+      if (size > maxShownBytes || found.size > maxRules) return undefined
     }
   return [...found.values()]
 }

@@ -5,11 +5,11 @@ import type { Grant, Recipient } from '../api/grant.ts'
 import { defineKind, type Kind } from '../api/kind.ts'
 import type { Resource } from '../api/object.ts'
 import { closed, list, mapOf, type Static, struct, text } from '../api/schema.ts'
-import { checkAggregation } from './aggregation.ts'
+import { checkAggregation, maxRules } from './aggregation.ts'
 import { type PolicyRule, policyRule } from './policy-rule.ts'
 import { userNamed } from './shared-schema.ts'
 
-const rules = list(policyRule, 'Permissions of the role. Rules are additive.', { maxItems: 1000 })
+const rules = list(policyRule, 'Permissions of the role. Rules are additive.', { maxItems: maxRules })
 
 const requirement = struct(
   'A requirement on a label.',

@@ -17,7 +17,7 @@ export const userInfo = struct('Attributes of the caller.', {
   username: text('The name of the user.'),
   uid: text('Unique identifier of the user.'),
   groups: list(text(''), 'Groups the user is in.'),
-  extra: mapOf(list(text(''), ''), 'Additional attributes from the authenticator.'),
+  extra: mapOf(list(longText(''), ''), 'Additional attributes from the authenticator.'),
 })
 
 /** The scope of the key (D25), and its remaining lifetime in seconds, which does not depend on the client's clock. */
@@ -54,7 +54,7 @@ export const attributes = {
     fieldSelector: struct('Limits the request to a field selector.', { rawSelector: longText('The selector.') }),
     labelSelector: struct('Limits the request to a label selector.', { rawSelector: longText('The selector.') }),
   }),
-  nonResourceAttributes: struct('A request for a path.', { path: text('The path.'), verb: text('The verb.') }),
+  nonResourceAttributes: struct('A request for a path.', { path: longText('The path.'), verb: text('The verb.') }),
 }
 const accessSpec = struct('The request to check: one of the two attributes.', attributes)
 

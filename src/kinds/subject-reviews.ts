@@ -33,7 +33,7 @@ const about = {
   user: text('The user to check.'),
   groups: list(text(''), 'Groups of that user.'),
   uid: text('Unique identifier of the user.'),
-  extra: mapOf(list(text(''), ''), 'Additional attributes of the user.'),
+  extra: mapOf(list(longText(''), ''), 'Additional attributes of the user.'),
 }
 
 export const SubjectAccessReview = defineKind({
@@ -79,7 +79,7 @@ const tokenExplanation = struct('The explanation of a token. The server has not 
   user: text('The user that the claims give, also if a check failed.'),
   uid: text('Unique identifier of the user.'),
   groups: list(text(''), 'Groups of the user, with those of teams.'),
-  extra: mapOf(list(text(''), ''), 'Additional attributes of the user.'),
+  extra: mapOf(list(longText(''), ''), 'Additional attributes of the user.'),
   scope,
 })
 

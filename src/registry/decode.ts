@@ -7,6 +7,7 @@ import {
   fieldForbidden,
   invalid,
   invalidValue,
+  isEnough,
   tooLongReason,
   tooManyReason,
 } from '../api/errors.ts'
@@ -52,9 +53,9 @@ export function decodeObject(
     else if (!schema) noteUnknown(atRoot, '', key)
     else if (value !== null || schema['x-closed']) object[key] = conform(schema, value, key, found)
   }
-  // Stop here if a value exceeds a limit, because the limit exists to avoid the cost of further checks.
-  if (found.errors.some(({ reason }) => reason === tooManyReason || reason === tooLongReason))
-    throw invalid(kind, metadata.name ?? '', found.errors)
+  // Stop here if a value exceeds a limit, because the limit exists to avoid the cost of further checks. After many errors the
+  // rest was not checked.
+  if (isEnough(found.errors) || found.errors.some(isLimit)) throw invalid(kind, metadata.name ?? '', found.errors)
   report(kind, (metadata.name ?? '') as string, found, atRoot.unknown, options, strictness)
   const all = [...errors, ...found.errors]
   return { object: (all.length ? object : withTextStored(kind, object)) as unknown as Resource, errors: all }
@@ -63,6 +64,8 @@ export function decodeObject(
 function refuseDuplicates(kind: Kind, { duplicates = [] }: WriteOptions): void {
   if (duplicates.length) throw notHandled(kind, `strict decoding error: ${duplicates.slice(0, maxWarnings).join(', ')}`)
 }
+
+const isLimit = ({ reason }: FieldError) => reason === tooManyReason || reason === tooLongReason
 
 /** kind and apiVersion are optional. If set, they must match the URL (D24). */
 function checkEnvelope(kind: Kind, sent: JsonObject): FieldError[] {
@@ -81,7 +84,7 @@ function receiveMetadata(kind: Kind, sent: JsonObject, found: Findings): Metadat
   const metadata = conform(metadataSchema, value, 'metadata', own)
   found.unknown.push(...own.unknown)
   found.deprecated.push(...own.deprecated)
-  found.errors.push(...own.errors.filter(({ reason }) => reason === tooManyReason || reason === tooLongReason))
+  found.errors.push(...(isEnough(own.errors) ? own.errors : own.errors.filter(isLimit)))
   // Missing fields of ownerReferences are field errors. A wrong JSON type is a decoding error.
   const [wrong] = own.wrongTypes
   if (wrong) {

@@ -15,7 +15,7 @@ import {
   wrongType,
 } from '../api/errors.ts'
 import { emptyMap, isObject, type Json, keysOf } from '../api/object.ts'
-import type { Schema } from '../api/schema.ts'
+import { maxNameLength, type Schema } from '../api/schema.ts'
 
 export type Findings = {
   readonly errors: FieldError[]
@@ -89,6 +89,7 @@ function conformMap(
   const values = additionalProperties as Schema
   const keys = keysOf(value)
   if (keys.length > max) return exceeding(value, path, keys.length, max, found)
+  if (keys.some(key => key.length > maxNameLength)) found.errors.push(tooLong(`${path} (a key)`, maxNameLength))
   if (keys.length && keys.every(key => fits(values, value[key] as Json))) return value
   const out = emptyMap()
   for (const key of keys) {

@@ -93,6 +93,31 @@ describe('an aggregated cluster role', () => {
     assert.equal(await shown('large'), 80)
   })
 
+  test('with more than 1,000 rules shows earlier ones, and has all of them', async () => {
+    const part = (name: string) =>
+      make(
+        name,
+        {
+          rules: Array.from({ length: 600 }, (_, at) => ({
+            ...reading('sharedsecrets'),
+            resourceNames: [`${name}-${at}`],
+          })),
+        },
+        { numerous: 'yes' },
+      )
+    const selecting = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { numerous: 'yes' } }] } }
+    await make('numerous', selecting, { reads: 'yes' })
+    await part('many-1')
+    await soon('one part is in the object', async () => (await rulesOf('numerous'))?.length === 600)
+    await part('many-2')
+    await refused(ada.ask('GET', `${secrets()}/many-2-599`), 404)
+    await must(stage.admin.ask('DELETE', `${roles}/many-1`))
+    await soon(
+      'the other part is in the object',
+      async () => (await rulesOf('numerous'))?.[0].resourceNames[0] === 'many-2-0',
+    )
+  })
+
   test('without a selector, or with an invalid one, is rejected with 422', async () => {
     const ask = (clusterRoleSelectors: object[]) =>
       stage.admin.ask('POST', roles, { metadata: { name: 'odd' }, aggregationRule: { clusterRoleSelectors } })

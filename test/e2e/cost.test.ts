@@ -63,6 +63,64 @@ describe('limits of one request', () => {
       assert.ok(!within.text.includes('Too long'), within.text)
     })
 
+  test('after 100 errors in metadata, nothing that was not checked is stored', async () => {
+    const finalizers = many(102, () => 'example.com/twice')
+    for (const rest of [
+      { ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'default', uid: 'x'.repeat(2049) }] },
+      { labels: Object.fromEntries(many(251, at => [`k${at}`, 'v'])) },
+      { annotations: { a: {} } },
+      { ownerReferences: 5 },
+    ]) {
+      const { code, text } = await ask('POST', `${ours}/ownedaccesskeys`, { metadata: { finalizers, ...rest } })
+      assert.equal(code, 422)
+      assert.match(text, /metadata\.finalizers\[1\]: Duplicate value/)
+    }
+  })
+
+  test('keys of a map have at most 2,048 characters, and names of managed fields 16,383', async () => {
+    const since = await ask('POST', `${ours}/tokenrevocations`, {
+      spec: { since: { ['x'.repeat(2049)]: '2026-01-01T00:00:00Z' } },
+    })
+    assert.equal(since.code, 422)
+    assert.match(since.text, /spec\.since \(a key\): Too long: may not be more than 2048 bytes/)
+    const { text } = await ask('POST', `${ours}/ownedaccesskeys`, { metadata: { generateName: 'managed-' } })
+    const url = `${ours}/ownedaccesskeys/${(JSON.parse(text) as { metadata: { name: string } }).metadata.name}`
+    const owning = (field: string) => {
+      const entry = {
+        manager: 'm',
+        operation: 'Update',
+        apiVersion: 'management.platform.sh/v1',
+        fieldsType: 'FieldsV1',
+      }
+      const managedFields = [{ ...entry, time: '2026-01-01T00:00:00Z', fieldsV1: { 'f:spec': { [field]: {} } } }]
+      return ask('PATCH', url, { metadata: { managedFields } }, 'application/merge-patch+json')
+    }
+    assert.equal((await owning(`f:${'x'.repeat(16_381)}`)).code, 200)
+    const longer = await owning(`f:${'x'.repeat(16_382)}`)
+    assert.equal(longer.code, 422)
+    assert.match(longer.text, /managedFields \(a field\): Too long: may not be more than 16383 bytes/)
+  })
+
+  test('a name in an Impersonate header has at most 2,048 characters', async () => {
+    for (const header of ['impersonate-user', 'impersonate-group', 'impersonate-uid']) {
+      const headers = {
+        authorization: `Bearer ${system.adminKey}`,
+        'impersonate-user': 'ada',
+        [header]: 'x'.repeat(2049),
+      }
+      const { code, text } = await system.ask({ method: 'GET', url: `${ours}/teams`, headers })
+      assert.equal(code, 400)
+      assert.match(text, /a name in an Impersonate header has more than 2048 characters/)
+    }
+  })
+
+  test('a review accepts the long extra of a key with a large scope', async () => {
+    const resourceAttributes = { verb: 'get', group: 'management.platform.sh', resource: 'teams', name: 'one' }
+    const extra = { 'authentication.platform.sh/scope': ['x'.repeat(20_000)] }
+    const url = '/kubernetes/management/apis/authorization.k8s.io/v1/subjectaccessreviews'
+    assert.equal((await ask('POST', url, { spec: { user: 'ada', extra, resourceAttributes } })).code, 201)
+  })
+
   test('a description, a message and an annotation may be longer', async () => {
     const long = 'x'.repeat(20_000)
     const object = { metadata: { generateName: 'long-', annotations: { note: long } }, spec: { description: long } }

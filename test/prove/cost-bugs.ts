@@ -35,7 +35,7 @@ const decryptingFilters: readonly Edit[] = [
 ]
 const keepingParts: readonly Edit[] = [edit('api/own-text.ts', 'const shared = 13', 'const shared = 1_000_000_000')]
 const withLongNames: readonly Edit[] = [
-  edit('api/schema.ts', 'const defaultMaxLength = 2048', 'const defaultMaxLength = 1_000_000_000'),
+  edit('api/schema.ts', 'const maxNameLength = 2048', 'const maxNameLength = 1_000_000_000'),
 ]
 const withoutPauses: readonly Edit[] = [
   edit(
@@ -199,5 +199,9 @@ export const costBugs: {
   'C29: accept uids that V8 hashes by their length': {
     row: 'a key among 2,000 owners with uids of 20 KB',
     edits: withLongNames,
+  },
+  'C30: accept managed fields that V8 hashes by their length': {
+    row: 'a list of 25 keys with managed fields of 20 KB',
+    edits: [edit('registry/managed-fields-limit.ts', 'const maxKey = 16_383', 'const maxKey = 1_000_000_000')],
   },
 }

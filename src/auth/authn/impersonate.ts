@@ -4,6 +4,7 @@ import type { Caller } from '../../api/caller.ts'
 import { badRequest, forbidden } from '../../api/errors.ts'
 import type { Question } from '../../api/kind.ts'
 import type { Decision } from '../../api/permissions.ts'
+import { maxNameLength } from '../../api/schema.ts'
 import { withTeamName } from '../../kinds/team-uids.ts'
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined }
@@ -27,6 +28,8 @@ export function impersonate(caller: Caller, headers: Headers, { decide, teamName
   const extra = extras(headers)
   if (user === '')
     throw badRequest('requested impersonation of groups, a uid or extra without impersonating a user name')
+  if ([user, ...groups, uid].some(text => text.length > maxNameLength))
+    throw badRequest(`a name in an Impersonate header has more than ${maxNameLength} characters`)
   const named = (name: string) => withTeamName(name, teamNamed)
   // Checks the name of a team, not its username. The error repeats the text as sent, because the name may be unknown to the caller.
   const check = (resource: string, name: string, group = '', subresource?: string) => {

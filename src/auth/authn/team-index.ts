@@ -237,7 +237,10 @@ function openVersions() {
     of: (user: string): number => own.get(user) ?? floor,
     step: (user: string): void => {
       if (!own.has(user)) size += user.length
-      if (size > maxSize) stepAll()
+      if (size > maxSize) {
+        stepAll()
+        size = user.length
+      }
       own.set(user, ++newest)
     },
     stepAll,

@@ -18,6 +18,24 @@ export const longNameRows: { readonly [what: string]: Row } = {
       const subjects = many(50, index => ({ kind: 'User', name: long(`${at}-${index}`) }))
       return admin('POST', `${rbac}/clusterrolebindings`, { metadata: { generateName: 'long-' }, roleRef, subjects })
     }),
+  'a list of 25 keys with managed fields of 20 KB': async system => {
+    const { ask } = await user(system, 'holder')
+    for (const at of many(25, index => index)) {
+      const { text } = await must(ask('POST', `${ours}/ownedaccesskeys`, {}))
+      const { name } = (JSON.parse(text) as { metadata: { name: string } }).metadata
+      const fields = Object.fromEntries(many(45, index => [`f:${long(`${at}-${index}`)}`, {}]))
+      const entry = {
+        manager: 'm',
+        operation: 'Update',
+        apiVersion: 'management.platform.sh/v1',
+        fieldsType: 'FieldsV1',
+      }
+      const managedFields = [{ ...entry, time: '2026-01-01T00:00:00Z', fieldsV1: { 'f:spec': fields } }]
+      const { code } = await ask('PATCH', `${ours}/ownedaccesskeys/${name}`, { metadata: { managedFields } })
+      if (code === 422) return undefined
+    }
+    return (await judge(undefined, () => must(ask('GET', `${ours}/ownedaccesskeys?limit=500`)))).problem
+  },
 }
 
 /** Writes many objects, then measures one more. Undefined if the server rejects the first for the length of a text. */
