@@ -56,6 +56,12 @@ else
       await page.fill('input[name=account]', account)
       await page.click('button[type=submit], button')
     }
+    /** The provider still has its session: no test confirms the end of it. */
+    const signInToConsole = async () => {
+      await page.goto(`${stage.server.http}/console/`)
+      await page.getByRole('button', { name: 'Sign in with corp' }).click()
+      await page.getByText('Hello, corp:ada').waitFor()
+    }
     const heading = () => page.textContent('h1')
 
     test('a person signs in with the provider, on plain HTTP on loopback', async () => {
@@ -163,15 +169,44 @@ else
     })
 
     test('sign-out in the console leads through the provider as well', async () => {
-      await page.goto(`${stage.server.http}/console/`)
-      // The provider still has its session: the test before did not confirm the end of it.
-      await page.getByRole('button', { name: 'Sign in with corp' }).click()
-      await page.getByText('Hello, corp:ada').waitFor()
+      await signInToConsole()
       await page.getByRole('button', { name: /^corp:ada/ }).click()
       await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
       await page.waitForURL(`${stage.provider.url}/session/end?**`)
       await page.goto(`${stage.server.http}/auth/session`)
       await page.waitForURL('**/auth/login')
+    })
+
+    test('a sign-out leads to the provider although the page finds the end of its session first', async () => {
+      await signInToConsole()
+      await page.route(
+        '**/auth/logout**',
+        async route => {
+          const response = await route.fetch()
+          const again = page.waitForResponse('**/auth/session')
+          // The page looks for its session when its window gets the focus.
+          await page.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`)
+          assert.equal((await again).status(), 401)
+          await page.evaluate(() => fetch('../auth/providers'))
+          await route.fulfill({ response })
+        },
+        { times: 1 },
+      )
+      await page.getByRole('button', { name: /^corp:ada/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
+      await page.waitForURL(`${stage.provider.url}/session/end?**`)
+    })
+
+    test('a sign-out in the console that fails says why, and the session continues', async () => {
+      await signInToConsole()
+      const status = { message: 'not all sessions have ended; sign out again' }
+      await page.route('**/auth/logout**', route => route.fulfill({ status: 503, json: status }), { times: 1 })
+      await page.getByRole('button', { name: /^corp:ada/ }).click()
+      await page.getByRole('menuitem', { name: 'Sign out everywhere' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText(status.message).waitFor()
+      await dialog.getByRole('button', { name: 'Close' }).click()
+      await page.getByText('Hello, corp:ada').waitFor()
     })
 
     test('no page violates its policy', () => {

@@ -48,9 +48,26 @@ async function forgetDrafts(): Promise<boolean> {
   return true
 }
 
+/** The sign-out ends the session before it leads to the page of the provider. A reload in between would prevent that. */
+let isLeaving = false
+
+/** Signs out and leads to the page that `signOut` returns. Throws if that fails; the session then continues. */
+export async function leave(signOut: () => Promise<string | undefined>): Promise<void> {
+  isLeaving = true
+  try {
+    const atProvider = await signOut()
+    await dropAllDrafts().catch(() => {})
+    announceSession('out')
+    location.assign(atProvider ?? consoleUrl)
+  } catch (error) {
+    isLeaving = false
+    throw error
+  }
+}
+
 /** Nothing that the last user has read or typed may stay on the page. */
 function startAgain(): Promise<never> {
-  location.reload()
+  if (!isLeaving) location.reload()
   return new Promise(() => {})
 }
 

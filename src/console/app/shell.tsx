@@ -5,20 +5,20 @@ import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { type MouseEvent, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { Menu, MenuItem, MenuTrigger, Popover, Button as RawButton, Separator } from 'react-aria-components'
 import type { Kind } from '../../api/kind.ts'
-import { dropAllDrafts } from '../data/drafts.ts'
-import { announceSession } from '../data/hub.ts'
 import { listPath, shownKinds } from '../data/places.ts'
 import { countOf } from '../data/rows.ts'
-import { consoleUrl, signOut } from '../data/server.ts'
+import { signOut } from '../data/server.ts'
 import { followStale, isStale } from '../data/stale.ts'
 import { text } from '../text/common.ts'
 import { Button } from '../ui/button.tsx'
+import { DialogButtons, Modal } from '../ui/dialog.tsx'
 import { count } from '../ui/format.ts'
 import { Logo } from '../ui/logo.tsx'
 import menu from '../ui/menu.module.css'
+import { ErrorState } from '../ui/parts.tsx'
 import { Palette } from './palette.tsx'
 import { allPlaces, homePlace, navigation, type Place } from './places.ts'
-import { useSession } from './session.tsx'
+import { leave, useSession } from './session.tsx'
 import style from './shell.module.css'
 import { ShortcutHelp, useShortcuts } from './shortcuts.tsx'
 import { setTheme, type Theme, useTheme } from './theme.ts'
@@ -163,44 +163,47 @@ function Me() {
   const { user, teams } = useSession()
   const theme = useTheme()
   const navigate = useNavigate()
-  const leave = async (isEverywhere: boolean) => {
-    const atProvider = await signOut(isEverywhere)
-    await dropAllDrafts().catch(() => {})
-    announceSession('out')
-    location.assign(atProvider ?? consoleUrl)
-  }
+  const [problem, setProblem] = useState<unknown>()
+  const close = () => setProblem(undefined)
   const act = (key: string) => {
-    if (key === 'out') void leave(false)
-    else if (key === 'everywhere') void leave(true)
+    if (key === 'out' || key === 'everywhere') void leave(() => signOut(key === 'everywhere')).catch(setProblem)
     else if (key === 'sessions') void navigate({ to: '/keys', search: { q: 'Login' } })
     else setTheme(key as Theme)
   }
   return (
-    <MenuTrigger>
-      <RawButton>
-        <b>{user}</b>
-        {teams.length ? teams.map(text.team).join(', ') : text.noTeams}
-      </RawButton>
-      <Popover className={menu.popover ?? ''} placement="top start">
-        <Menu className={menu.menu ?? ''} onAction={key => act(String(key))}>
-          {(['system', 'light', 'dark'] as const).map(one => (
-            <MenuItem key={one} id={one} className={menu.item ?? ''}>
-              {`${text.theme}: ${text.themes[one]}${theme === one ? ' ✓' : ''}`}
+    <>
+      <MenuTrigger>
+        <RawButton>
+          <b>{user}</b>
+          {teams.length ? teams.map(text.team).join(', ') : text.noTeams}
+        </RawButton>
+        <Popover className={menu.popover ?? ''} placement="top start">
+          <Menu className={menu.menu ?? ''} onAction={key => act(String(key))}>
+            {(['system', 'light', 'dark'] as const).map(one => (
+              <MenuItem key={one} id={one} className={menu.item ?? ''}>
+                {`${text.theme}: ${text.themes[one]}${theme === one ? ' ✓' : ''}`}
+              </MenuItem>
+            ))}
+            <Separator className={menu.line ?? ''} />
+            <MenuItem id="sessions" className={menu.item ?? ''}>
+              {text.yourSessions}
             </MenuItem>
-          ))}
-          <Separator className={menu.line ?? ''} />
-          <MenuItem id="sessions" className={menu.item ?? ''}>
-            {text.yourSessions}
-          </MenuItem>
-          <MenuItem id="out" className={menu.item ?? ''}>
-            {text.signOut}
-          </MenuItem>
-          <MenuItem id="everywhere" className={menu.item ?? ''}>
-            {text.signOutEverywhere}
-          </MenuItem>
-        </Menu>
-      </Popover>
-    </MenuTrigger>
+            <MenuItem id="out" className={menu.item ?? ''}>
+              {text.signOut}
+            </MenuItem>
+            <MenuItem id="everywhere" className={menu.item ?? ''}>
+              {text.signOutEverywhere}
+            </MenuItem>
+          </Menu>
+        </Popover>
+      </MenuTrigger>
+      <Modal title={text.signOut} isOpen={problem !== undefined} onClose={close}>
+        <ErrorState error={problem} />
+        <DialogButtons>
+          <Button onPress={close}>{text.close}</Button>
+        </DialogButtons>
+      </Modal>
+    </>
   )
 }
 

@@ -91,13 +91,14 @@ export async function signInWithKey(key: string): Promise<void> {
   throw new ApiError(response.status, status.reason ?? 'Unauthorized', status.message ?? text.keyRejected)
 }
 
-/** The page that ends the session at the provider; undefined: there is none. */
+/** Returns the page that ends the session at the provider; undefined: there is none. Throws ApiError if the session has not ended. */
 export async function signOut(isEverywhere: boolean): Promise<string | undefined> {
   const query = isEverywhere ? '?everywhere=true' : ''
   const headers = { Accept: 'application/json' }
   const response = await fetch(new URL(`auth/logout${query}`, serverUrl), { method: 'POST', headers })
-  if (!response.ok) return undefined
-  return ((await response.json()) as { readonly location?: string }).location
+  const body = (await response.json().catch(() => ({}))) as { readonly location?: string; readonly message?: string }
+  if (!response.ok) throw new ApiError(response.status, 'SignOut', body.message ?? text.answered(response.status))
+  return body.location
 }
 
 /** For a GET that the client has no method for, such as a version of a secret. Throws ApiError. */
