@@ -40,6 +40,9 @@ else
       await page.keyboard.type(line)
       await page.getByText('You have unsaved changes.').waitFor()
     }
+    /** The notice moves the buttons below it, so a click must wait for it. */
+    const changedMeanwhile = (page: Page) =>
+      page.getByText('Somebody has changed the object since you began.').waitFor()
     const saved = (page: Page) => page.getByText('You have unsaved changes.').waitFor({ state: 'detached' })
     const save = (page: Page) => page.getByRole('button', { name: 'Save changes' }).click()
 
@@ -48,7 +51,7 @@ else
       const page = await stage.signedIn()
       await typeInYaml(page, 'apart', '  description: mine')
       await patchTeam('apart', { displayName: 'theirs' })
-      await page.getByText('Somebody has changed the object since you began.').waitFor()
+      await changedMeanwhile(page)
       assert.match((await page.getByRole('textbox', { name: 'YAML' }).textContent()) ?? '', /description: mine/)
       await save(page)
       await saved(page)
@@ -66,6 +69,7 @@ else
       await page.keyboard.type('mine')
       await page.getByText('You have unsaved changes.').waitFor()
       await patchTeam('same', { description: 'theirs' })
+      await changedMeanwhile(page)
       await save(page)
       const dialog = page.getByRole('dialog', { name: 'Somebody else changed the same fields' })
       await dialog.getByText('In conflict: spec.description').waitFor()

@@ -53,6 +53,8 @@ else
       await page.keyboard.type('mine')
       await page.getByText(unsaved).waitFor()
       await patchTeam('merged', { description: 'theirs', displayName: 'Theirs' })
+      // The notice moves the button.
+      await page.getByText('Somebody has changed the object since you began.').waitFor()
       await save(page).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Use the right side' }).click()
       await save(page).click()
