@@ -63,13 +63,15 @@ export function PatchesPage() {
 /** An edit of a shared input is a draft of its own. */
 function Playground({ shared, fragment }: { shared: Shared | undefined; fragment: string }) {
   const { user } = useSession()
-  const [stored, setStored] = useDraft<Shared & { readonly fragment: string }>(
+  const [stored, setStored, latest] = useDraft<Shared & { readonly fragment: string }>(
     draftName(user, 'patches', shared ? 'shared' : ''),
   )
   // The name of a draft is not encrypted, so the input of a link is inside.
-  const draft = stored?.fragment === fragment ? stored : undefined
+  const ownDraft = (one: typeof stored) => (one?.fragment === fragment ? one : undefined)
+  const draft = ownDraft(stored)
   const setInput = (next: Shared | undefined) => setStored(next && { ...next, fragment })
-  const input = draft ?? shared ?? { object: firstObject, patches: firstPatches, direction: 'toHost' as const }
+  const first = shared ?? { object: firstObject, patches: firstPatches, direction: 'toHost' as const }
+  const input = draft ?? first
   const [result, setResult] = useState<Preview>()
   const [problem, setProblem] = useState('')
   const [isRunning, setRunning] = useState(false)
@@ -77,14 +79,16 @@ function Playground({ shared, fragment }: { shared: Shared | undefined; fragment
     setProblem('')
     // The result of another input would look like one of this input.
     setResult(undefined)
-    const object = fromYaml(input.object)
-    const patches = fromYaml(input.patches)
+    // On a busy machine, a press can come before the page has drawn the last typed text.
+    const typed = ownDraft(latest.current) ?? first
+    const object = fromYaml(typed.object)
+    const patches = fromYaml(typed.patches)
     if ('problem' in object) return setProblem(patchText.objectProblem(object.problem))
     if ('problem' in patches) return setProblem(patchText.patchesProblem(patches.problem))
     setRunning(true)
     try {
       const list = (patches.object['patches'] ?? []) as readonly JsonObject[]
-      setResult(await preview({ object: object.object, patches: list, direction: input.direction }))
+      setResult(await preview({ object: object.object, patches: list, direction: typed.direction }))
     } catch (error) {
       setProblem(problemOf(error).message)
     } finally {
