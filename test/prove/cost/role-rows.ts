@@ -24,10 +24,19 @@ export const roleRows: { readonly [what: string]: Row } = {
     })
   },
   'a new empty role while an aggregated role has 450,000 names': async system => {
-    const { admin, ...holder } = await aggregate(system)
+    const { name, ask, admin } = await user(system, 'holder')
+    for (const at of many(10, index => index)) {
+      const metadata = { name: `part-${at}`, labels: { part: 'yes' } }
+      await must(admin('POST', `${rbac}/clusterroles`, { metadata, rules: many(45, rule => named(at, rule)) }))
+    }
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] }
+    await must(admin('POST', `${rbac}/clusterroles`, { metadata: { name: 'whole' }, aggregationRule }))
+    const roleRef = { kind: 'ClusterRole', name: 'whole' }
+    const subjects = [{ kind: 'User', name }]
+    await must(admin('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'whole' }, roleRef, subjects }))
     const create = async () => {
       await must(admin('POST', `${rbac}/namespaces/default/roles`, { metadata: { generateName: 'empty-' }, rules: [] }))
-      await list(holder)
+      await list({ name, ask })
     }
     return (await judge(undefined, create)).problem
   },
@@ -55,23 +64,6 @@ const named = (role: number, rule: number) => ({
   ...secrets,
   resourceNames: many(1000, index => `name-${role}-${rule}-${index}`),
 })
-
-/** A user with an aggregated role of ten large parts. */
-async function aggregate(system: System): Promise<User> {
-  const holder = await user(system, 'holder')
-  const { name, admin } = holder
-  const labels = { part: 'yes' }
-  for (const at of many(10, index => index)) {
-    const metadata = { name: `part-${at}`, labels }
-    await must(admin('POST', `${rbac}/clusterroles`, { metadata, rules: many(45, rule => named(at, rule)) }))
-  }
-  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: labels }] }
-  await must(admin('POST', `${rbac}/clusterroles`, { metadata: { name: 'whole' }, aggregationRule }))
-  const roleRef = { kind: 'ClusterRole', name: 'whole' }
-  const subjects = [{ kind: 'User', name }]
-  await must(admin('POST', `${rbac}/clusterrolebindings`, { metadata: { name: 'whole' }, roleRef, subjects }))
-  return holder
-}
 
 type Asker = Pick<User, 'name' | 'ask'>
 const list = ({ ask }: Asker) => must(ask('GET', `${ours}/sharedsecrets?limit=1`))
